@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** Packages of which files are among the assets. */
-const packagesInAssets = ['htm', 'preact', 'uplot'];
+const packagesInAssets = ['preact', 'uplot'];
 
 /**
  * The licences of the npm packages that the program contains.

@@ -33,10 +33,6 @@ export const limits = {
     emptyLineBytesMax: KiB,
     /** End of `Forwarded` or `X-Forwarded-For` that is read. */
     forwardedChars: KiB,
-    /** What operators see of a method, of a path, and of a part of a path, which may be a secret. */
-    shownMethodChars: 20,
-    shownPathChars: 200,
-    shownSegmentChars: 24,
     /** Heads that a thread remembers, to recognise them: the largest, their number and their sum. */
     rememberedHeadBytes: 4 * KiB,
     rememberedHeads: 4_096,
@@ -92,8 +88,9 @@ export const limits = {
     interruptAgainMs: second,
     /** From the stop until open requests of operators are cut. */
     opsCloseMs: second,
-    /** Frequent events are counted, and logged as one line per interval. */
-    logSummaryMs: 10 * second,
+    /** Refusals that all threads log in one interval. The others are counted in one line at its end. */
+    refusalLinesMax: 10,
+    logSummaryMs: second,
     /** Lines of the log that wait to be written. Further lines are dropped. */
     logLinesMax: 2_000,
     /** Until standard error is tried again after a failed write. */
@@ -443,9 +440,6 @@ export const limits = {
     usualStepMs: 2 * 3_600 * second,
     /** Age of a manifest without its backup at which the manifest is removed. */
     leftoverMs: 24 * 3_600 * second,
-    /** The file in a folder that tells when its backups were checked; a fault in it. */
-    checksBytesMax: MiB,
-    checkFaultCharsMax: 500,
   },
 
   jobs: {
@@ -460,19 +454,6 @@ export const limits = {
     outputCharsMax: 16 * KiB,
   },
 
-  history: {
-    /** Age at which a minute of the history is removed. */
-    keptMs: 24 * 3_600 * second,
-    /** Nodes, or runs of one node, that have a part in the same minute. Others are left out. */
-    nodesMax: 16,
-    minuteMs: 60 * second,
-    /** Age of a minute that all running nodes have written. */
-    lateMs: 3 * 60 * second,
-    /** Pairs of a sender and a code, with the most refusals, that a node notes in a minute. */
-    sendersMax: 20,
-    /** Time that the stop of a service waits for its last minute. */
-    lastWriteMs: second,
-  },
   ops: {
     /** Connections that the kernel queues. Beyond it, a probe connects again 1 s later. */
     backlog: 4_096,
@@ -495,44 +476,17 @@ export const limits = {
     samplesKept: 900,
     /** Shortest interval in which the figures of the overview are gathered. */
     overviewEveryMs: second,
-    /** Time in which the overview counts recent creates and refusals. */
+    /** Time in which the overview counts recent creates and refusals, and names their clients. */
     talliesMs: 60 * second,
     /** Tokens and subjects with figures of their own; time without use after which one makes room. */
     tokenFiguresMax: 1_000,
     tokenFiguresIdleMs: 24 * 3_600 * second,
     /** Shortest interval of the reads of the tokens in force, for metrics and the overview. */
     liveTokensEveryMs: 60 * second,
-    /** Time that the console shows a token whose creates were beyond its rate; number of them. */
-    limitedShownMs: 60 * second,
-    limitedShown: 20,
-    /** Tokens whose end is near that the overview names. */
-    expiringShown: 20,
-    /** Refusals that each HTTP thread remembers, and that operators see of all threads. */
+    /** Names of clients or tokens in one line of what needs attention. */
+    attentionNamesMax: 5,
+    /** Refusals that operators see. */
     refusalsKept: 1_000,
-    /**
-     * Refusals of which each HTTP thread remembers the id, the code, the time and the token, with a
-     * known sender and without one; names of senders in this memory.
-     */
-    refusalsTraced: 131_072,
-    sendersTraced: 10_000,
-    /** Accepted creates that are remembered; shortest interval of two of a client on one thread. */
-    createsKept: 100,
-    createEveryMs: second,
-    /** An older create is not listed: it would look like the last create of its client. */
-    createsShownMs: 60 * second,
-    /** The name of the sender of a request. */
-    senderCharsMax: 400,
-    /** Why the service has failed a request. */
-    causeCharsMax: 400,
-    /** Time that operators wait for what the HTTP threads remember. */
-    requestsMs: second,
-    /** Requests in one reply by default. */
-    requestsDefault: 100,
-    /** Time for a person to sign in at an identity provider; its metadata is read again after. */
-    providerSignInMs: 600 * second,
-    providerKnownMs: 600 * second,
-    /** A provider that cannot be read is asked again after this time. */
-    providerRetryMs: second,
     /** Wrong tokens that are answered at once; interval of further answers. */
     guessesAtOnce: 5,
     guessEveryMs: 5 * second,
@@ -545,13 +499,6 @@ export const limits = {
     searchMs: 250,
     /** Reads that wait for one another. Further reads are refused. */
     readsMax: 16,
-    /** Exports of plants at once. */
-    exportsMax: 4,
-    /** Plants and time of one step of an export. Reads of other operators run between two steps. */
-    exportStepPlants: 10_000,
-    exportStepMs: 50,
-    /** Interval in which an export asks whether its session is still good. */
-    exportSessionMs: 2 * second,
     /** One read of a database. */
     readMs: 10 * second,
     /** The thread for reads ends after this time without a read. */
@@ -566,9 +513,6 @@ export const limits = {
     backupsEveryMs: second,
     /** One look into the folder, which may be on a network drive. */
     backupsMs: 4 * second,
-    /** Downloads of backups under way, and the memory of one. */
-    downloadsMax: 4,
-    downloadChunkBytes: 256 * KiB,
     /** Life of a token that the console creates. */
     tokenDaysMax: 36_500,
     /** Revoked and expired tokens that the console shows. */
@@ -584,7 +528,6 @@ export function demandFit({ access, cli, disk, http, ops, scrub, sqlite, store }
   const rules: readonly (readonly [isKept: boolean, rule: string])[] = [
     [http.headersMs <= http.requestMs, 'header fields are a part of the request'],
     [http.bodyBytesMax <= store.queueBytesMax, 'the queue has room for the largest plant'],
-    [cli.tailMax <= ops.refusalsKept, 'a service remembers what `tail` asks for at a time'],
     [ops.backupsMs < cli.healthMs, 'a folder of backups that hangs does not hold `status` up'],
     [store.queueBytesMax <= http.arrivingBytesMax, 'a plant that fits into the queue can arrive'],
     [access.refreshMs < access.staleMs, 'tokens are read again before they are stale'],

@@ -41,20 +41,12 @@ export const programCommand: readonly [string, ...string[]] =
 
 /** Assets from npm packages, and files that a page shares with the service or another page. */
 const moduleAssets: Readonly<Record<string, string>> = {
-  'console/history-figures.ts': './ops/history-figures.ts',
   'console/lib/preact.js': 'preact',
   'console/lib/preact-hooks.js': 'preact/hooks',
-  'console/lib/htm.js': 'htm',
-  'console/lib/uplot.js': 'uplot/dist/uPlot.esm.js',
+  'console/lib/uplot.js': 'uplot/dist/uPlot.iife.min.js',
   'console/lib/uplot.css': 'uplot/dist/uPlot.min.css',
   'console/lib/age-text.ts': './age-text.ts',
-  'console/lib/creators.ts': './store/creators.ts',
-  'console/lib/int64.ts': './contract/int64.ts',
-  'console/lib/limits.ts': './limits.ts',
-  'console/lib/problems.ts': './contract/problems.ts',
   'console/lib/size-text.ts': './size-text.ts',
-  'console/lib/tokens.ts': './store/tokens.ts',
-  'console/lib/zoned-time.ts': './contract/zoned-time.ts',
   'reference/theme.css': './ops/console/page/theme.css',
 };
 

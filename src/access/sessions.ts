@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { limits } from '../limits.ts';
 import type { SessionReader, SessionWriter } from '../store/sessions.ts';
-import type { TokenReader, TokenWriter } from '../store/tokens.ts';
+import type { TokenReader } from '../store/tokens.ts';
 import { hashToken, isInForce } from './opaque-tokens.ts';
 import { hashLink } from './sign-in-link.ts';
 
@@ -13,8 +13,6 @@ import { hashLink } from './sign-in-link.ts';
 export interface Sessions {
   /** @returns the secret of a new session, which is known only here, and the token's name */
   signIn(token: string): Promise<SignedIn | 'unknown' | 'not an operator'>;
-  /** Signs in an operator whom an identity provider has named. @param name see `ProviderSignIn` */
-  signInSubject(name: string): Promise<SignedIn>;
   /** Signs in once for each link of `makeSignInLink`. @param link its secret */
   signInByLink(link: string): Promise<SignedIn | 'unknown'>;
   /** The name of the session's token; undefined if the session is over. */
@@ -34,7 +32,7 @@ interface SignedIn {
  * @param now milliseconds since the epoch
  */
 export function sessionsIn(
-  store: TokenReader & TokenWriter & SessionReader & SessionWriter,
+  store: TokenReader & SessionReader & SessionWriter,
   now: () => number,
 ): Sessions {
   async function begin(
@@ -54,10 +52,6 @@ export function sessionsIn(
       const found = await store.findToken(hashToken(token));
       if (found === undefined || !isInForce(found, now())) return 'unknown';
       return found.role === 'operate' ? begin(found.id, found.name) : 'not an operator';
-    },
-    async signInSubject(name) {
-      const subject = { name, hash: hashToken(name), atMs: now() };
-      return begin(await store.ensureSubject(subject, limits.jwt), name);
     },
     async signInByLink(link) {
       const hash = hashLink(link);

@@ -8,7 +8,6 @@ import { storeLocation, storeOrFile } from './store-location.ts';
 import {
   autoOr,
   basePath,
-  claim,
   columnTitles,
   duration,
   graceTime,
@@ -16,7 +15,6 @@ import {
   inSeconds,
   int64,
   integer,
-  issuer,
   issuers,
   type Network,
   networks,
@@ -141,33 +139,9 @@ export const flags = {
     help: 'host names of the console besides localhost, such as ops.example.org,ops',
     need: 'For a console that browsers reach by a name; requests for other names are refused.',
   }),
-  'ops-issuer': optional('URL', issuer, {
-    help: 'identity provider at which operators sign in to the console, such as https://login.example.org',
-    need: 'For operators who have accounts at an identity provider.',
-  }),
-  'ops-client-id': optional('ID', text, {
-    help: 'the name of the console at the identity provider (client_id)',
-    need: 'Required by --ops-issuer.',
-  }),
-  'ops-client-secret-file': optional('FILE', text, {
-    help: 'file with the secret of the console at the identity provider',
-    need: 'For an identity provider that does not take public clients with PKCE.',
-  }),
-  'ops-scope': withDefault('SCOPES', text, 'openid', {
-    help: 'scopes that the console asks for, with spaces between them',
-    need: 'For an identity provider that tells groups or roles only with a further scope.',
-  }),
-  'ops-claim': {
-    ...optional('CLAIM=VALUE', claim, {
-      help: 'what the identity provider says of an operator, such as groups=plant-operators or realm_access.roles=operator',
-      need: 'Required by --ops-issuer: all other accounts are refused.',
-    }),
-    show: (wanted: ReturnType<typeof claim> | undefined) =>
-      wanted === undefined ? '' : `${wanted.name}=${wanted.value}`,
-  },
   'ops-url': optional('URL', pageUrl, {
-    help: 'address of the console in browsers, such as https://ops.example.org; the identity provider sends operators to api/sign-in/callback below it',
-    need: 'Required by --ops-issuer.',
+    help: 'address of the console in browsers, such as https://ops.example.org',
+    need: 'For a console behind a proxy.',
   }),
   'base-path': withDefault('PATH', basePath, '/', {
     help: 'path before /plants',

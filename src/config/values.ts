@@ -118,13 +118,6 @@ export function issuers(value: string): readonly string[] {
   return all;
 }
 
-/** One URL of `issuers`. */
-export function issuer(value: string): string {
-  const [found = '', ...others] = issuers(value);
-  if (others.length === 0) return found;
-  throw new UsageError('must be one URL');
-}
-
 /** The address of a page in browsers, with a slash at the end. */
 export function pageUrl(value: string): string {
   const url = URL.parse(value);
@@ -144,13 +137,6 @@ export function otlpEndpoint(value: string): string {
   throw new UsageError(
     'must be the base URL of a collector, such as http://localhost:4318, to which /v1/traces is added',
   );
-}
-
-/** `roles=operator` */
-export function claim(value: string): { readonly name: string; readonly value: string } {
-  const [, name, text] = /^([^=]+)=(.+)$/.exec(value) ?? [];
-  if (name !== undefined && text !== undefined) return { name, value: text };
-  throw new UsageError('must be a claim and its value, such as groups=plant-operators');
 }
 
 /** One value of the claim `scope` (RFC 6749 §3.3). */

@@ -2,7 +2,8 @@ import { type Problem, problems } from './problems.ts';
 
 /**
  * Every error of the operators' listener. A code that is also in the public catalogue has the same
- * meaning, status and header fields there; only the words may differ.
+ * meaning, status and header fields there; only the words may differ. Numbers are never used again;
+ * retired are 40452, 40455, 42951 and 42955.
  */
 export const operatorProblems = {
   bodyMalformed: {
@@ -70,20 +71,6 @@ export const operatorProblems = {
     remedy: 'Check the id or the name.',
     headers: {},
   },
-  requestUnknown: {
-    code: 40452,
-    status: 404,
-    when: 'The service remembers no request with this id: it was accepted, or its refusal was forgotten, or another service has answered it.',
-    remedy: 'Ask the other nodes, and look for the id in the log.',
-    headers: {},
-  },
-  backupUnknown: {
-    code: 40455,
-    status: 404,
-    when: 'There is no backup with this name in the folder of `--backup-to`.',
-    remedy: 'List the backups with `GET /api/backups`. `--backup-keep` may have removed this one.',
-    headers: {},
-  },
   methodNotAllowed: problems.methodNotAllowed,
   requestTimeout: problems.requestTimeout,
   tokenNameTaken: {
@@ -110,8 +97,8 @@ export const operatorProblems = {
   jobUnderWay: {
     code: 40955,
     status: 409,
-    when: 'A backup, a check, a scrub or a drill runs already.',
-    remedy: 'Wait for its end, or stop it.',
+    when: 'A backup, a scrub or a drill runs already.',
+    remedy: 'Wait for its end.',
     headers: {},
   },
   backupsOff: {
@@ -140,20 +127,6 @@ export const operatorProblems = {
     when: 'There were too many wrong tokens or links. A valid one still signs in.',
     remedy: 'Retry after the time in `Retry-After`.',
     headers: {},
-  },
-  exportsTooMany: {
-    code: 42951,
-    status: 429,
-    when: 'As many exports of plants are under way as there may be at once.',
-    remedy: 'Retry when one of them has ended.',
-    headers: { 'Retry-After': '5' },
-  },
-  downloadsTooMany: {
-    code: 42955,
-    status: 429,
-    when: 'Other downloads of backups are under way.',
-    remedy: 'Retry after the time in `Retry-After`.',
-    headers: { 'Retry-After': '5' },
   },
   headersTooLarge: problems.headersTooLarge,
   defect: {

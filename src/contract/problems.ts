@@ -219,12 +219,6 @@ export type ProblemName = keyof typeof problems;
 /** In the order of the catalogue. */
 export const problemNames = Object.keys(problems) as ProblemName[];
 
-/** What a code means in two or three words: `id taken`. Empty for a code of another version. */
-export function problemTitle(code: number): string {
-  const name = problemNames.find((one) => problems[one].code === code) ?? '';
-  return name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
-}
-
 /**
  * The reason phrase of every status in use (RFC 9110 §15). Loading those of `node:http` would take a
  * tenth of the start.

@@ -9,7 +9,6 @@ import { catchDefect, Exchange, type Handle, type ListenerState, sendRefusal } f
 import { ReplySender } from './reply-sender.ts';
 import type { RequestHead } from './request-head.ts';
 import { endedEarly, RequestReader } from './request-reader.ts';
-import type { StreamedBody } from './streamed-body.ts';
 
 /** What all listeners of the process count together. */
 interface ConnectionCounters {
@@ -67,7 +66,7 @@ export class Connection {
     this.options = options;
     this.listener = listener;
     this.reader = new RequestReader(listener.heads);
-    this.sender = new ReplySender(socket, listener, counters.pipelinedRequests, this);
+    this.sender = new ReplySender(socket, listener, counters.pipelinedRequests);
     this.deadlines = new Deadlines(listener, idleMs);
     socket.on('data', (chunk: Buffer) => this.receive(chunk));
     socket.on('end', () => this.endInput());
@@ -90,9 +89,6 @@ export class Connection {
   private endInput(): void {
     this.reader.isEnded = true;
     this.sender.noteClientClosed();
-    // A client that has left looks the same as one that still reads, until something is sent. A
-    // source may have nothing to send for long, so it ends.
-    if (this.sender.hasStream) return this.destroy();
     if (this.state === 'open') this.read();
   }
 
@@ -228,7 +224,6 @@ export class Connection {
 
   replied(exchange: Exchange): void {
     this.sender.noteReply(exchange);
-    if (this.reader.isEnded && this.sender.hasStream) return this.destroy();
     if (this.arriving?.exchange === exchange) {
       this.arriving.release();
       this.deadlines.lift();
@@ -240,19 +235,6 @@ export class Connection {
   continue(exchange: Exchange): void {
     exchange.isContinueDue = true;
     this.sendSoon();
-  }
-
-  streamed(): void {
-    // A client that takes a long reply is not idle.
-    this.options.eviction?.touch(this);
-    this.send();
-  }
-
-  streamFailed(error: unknown, exchange: Exchange, body: StreamedBody): void {
-    this.listener.events.failed(error, exchange);
-    // The end of a connection looks like the end of a body without chunks; a reset does not.
-    if (body.isChunked || 'encrypted' in this.socket) this.destroy();
-    else this.socket.resetAndDestroy();
   }
 
   /** Replies of one turn of the event loop go out in one write. A lone reply does not wait. */

@@ -11,7 +11,6 @@ import type { Clock } from './deadlines.ts';
 import { clientAddress } from './forwarded.ts';
 import type { RememberedHeads } from './remembered-heads.ts';
 import type { RequestHead } from './request-head.ts';
-import { StreamedBody } from './streamed-body.ts';
 
 /** What the connections of a listener share. Header lines include their line ends. */
 export interface ListenerState extends Clock {
@@ -44,7 +43,7 @@ export interface ListenerEvents {
 /** What operators learn of a request. */
 export type LoggedRequest = Pick<
   Exchange,
-  'requestId' | 'number' | 'client' | 'line' | 'sender' | 'traceparent'
+  'requestId' | 'number' | 'client' | 'sender' | 'traceparent'
 >;
 
 /** Whose token a request has, also if the token is revoked or expired. */
@@ -58,7 +57,7 @@ export interface Reply {
   /** Header lines, with their line ends, that not every reply has. */
   readonly lines: string;
   /** Text is sent with the head. Any other body is sent after it, as the client reads. */
-  readonly body: string | Buffer | StreamedBody;
+  readonly body: string | Buffer;
   /** The reply is the last of its connection. */
   readonly closes: boolean;
 }
@@ -93,8 +92,6 @@ export class Exchange {
   private readonly mayExpectContinue: boolean;
   /** Of the requests of the listener. */
   readonly number: number;
-  /** As in `RequestHead`; empty if the head is malformed. */
-  readonly line: string;
   /** Undefined: the other end of the connection. */
   private readonly forwardedClient: string | undefined;
   /** As in `RequestHead`. */
@@ -121,7 +118,6 @@ export class Exchange {
     this.mayExpectContinue = head?.expectsContinue === true;
     const { trustedProxies } = owner.listener;
     this.number = owner.listener.nextRequestNumber();
-    this.line = head?.line ?? '';
     this.traceparent = head?.traceparent;
     this.forwardedClient =
       trustedProxies && head && clientAddress(owner.address, head.fields, trustedProxies);
@@ -156,20 +152,8 @@ export function newRequestIdPrefix(startedAtMs: number): string {
   return `${start}${randomBytes(randomBytesMax).toString('hex')}`;
 }
 
-/** @returns when the thread that has given the id was started; undefined for another text */
-export function startOfRequestId(requestId: string): Date | undefined {
-  const [, start] = /^([0-9a-f]{8})[0-9a-f]{6}-[0-9a-z]+$/.exec(requestId) ?? [];
-  return start === undefined ? undefined : new Date(Number.parseInt(start, 16) * 1_000);
-}
-
 export function requestIdOf(prefix: string, number: number): string {
   return `${prefix}-${number.toString(36)}`;
-}
-
-/** The opposite of `requestIdOf`. The number is NaN in a text that is no request id. */
-export function requestIdParts(requestId: string): { prefix: string; number: number } {
-  const [prefix = '', number = ''] = requestId.split('-');
-  return { prefix, number: Number.parseInt(number, 36) };
 }
 
 /**
@@ -205,22 +189,6 @@ export function sendReply(
   { status, lines, body }: Omit<Reply, 'closes'>,
 ): void {
   reply(exchange, { status, lines, body, closes: exchange.expectsContinue });
-}
-
-/** Sends a reply of unknown length. The source is cancelled if the client leaves. */
-export function sendStream(
-  exchange: Exchange,
-  version: RequestHead['version'],
-  { status, lines, source }: StreamedReply,
-): void {
-  const body = new StreamedBody(source, version);
-  if (exchange.reply || exchange.isOver) return body.cancel();
-  const closes = !body.isChunked || exchange.expectsContinue;
-  reply(exchange, { status, lines, body, closes });
-}
-
-interface StreamedReply extends Pick<Reply, 'status' | 'lines'> {
-  readonly source: ReadableStream<Uint8Array>;
 }
 
 export function sendRefusal(exchange: Exchange, refusal: Refusal): void {

@@ -34,8 +34,6 @@ export interface ListenerOptions
 export interface Listener {
   /** `http://host:port` or `https://host:port` as bound. */
   readonly origin: string;
-  /** The number in the id of the last request that has begun, as in `requestIdOf`. */
-  lastRequestNumber(): number;
   /** Connections from now on get the new certificate. */
   renewTls(material: TlsMaterial): void;
   /** Stops accepting connections. Open connections stay. */
@@ -121,7 +119,6 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
 
   return {
     origin: originOf(tls ? 'https' : 'http', server.address() as AddressInfo),
-    lastRequestNumber: state.lastRequestNumber,
     renewTls: (material) => tls?.renew(material),
     stopAccepting: () => void server.close(),
     async close(drainMs, idleMs = limits.http.drainIdleMs) {
@@ -156,7 +153,6 @@ function createState(options: ListenerOptions) {
     keepAliveLines: `Connection: keep-alive\r\nKeep-Alive: timeout=${options.idleMs / 1_000}\r\n`,
     trustedProxies: options.trustedProxies,
     nextRequestNumber: () => (requests += 1),
-    lastRequestNumber: () => requests,
     phase: 'open' as ListenerState['phase'],
     // Every request needs both, so the clock is read twice a second and not for each request.
     nowMs: performance.now(),

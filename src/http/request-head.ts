@@ -8,8 +8,6 @@ export type Fields = ReadonlyMap<string, readonly string[]>;
 export interface RequestHead {
   readonly method: string;
   readonly target: string;
-  /** The method and the path as operators see them, with nothing that may be a secret. */
-  readonly line: string;
   readonly version: '1.0' | '1.1';
   readonly fields: Fields;
   /** Names the span of the client (W3C Trace Context §3.2). Undefined if there are several. */
@@ -55,7 +53,6 @@ export function readHead(text: string): RequestHead | Refusal {
   return {
     method,
     target,
-    line: shownLine(method, target),
     version,
     fields,
     traceparent: traceparentIn(fields),
@@ -133,16 +130,6 @@ function readRequestLine(
       : versionUnsupported;
   if (major !== '1' || (minor !== '0' && minor !== '1')) return versionUnsupported;
   return { method, target, version: `${major}.${minor}` };
-}
-
-/** Without the query. A long part of the path may be a token, and is left out. */
-function shownLine(method: string, target: string): string {
-  const { shownMethodChars, shownPathChars, shownSegmentChars } = limits.http;
-  const path = target.startsWith('/') ? target.split('?', 1)[0] : pathOf(target);
-  const segments = path?.split('/').map((one) => (one.length > shownSegmentChars ? '…' : one));
-  const shownPath = segments?.join('/').slice(0, shownPathChars) ?? '';
-  // A copy: a part of a string keeps the whole head of the request in memory.
-  return Buffer.from(`${method.slice(0, shownMethodChars)} ${shownPath}`).toString();
 }
 
 function readFields(lines: readonly string[]): Fields | Refusal {

@@ -1,4 +1,4 @@
-import { type Exchange, headerLines, sendReply, sendStream } from '../http/exchange.ts';
+import { type Exchange, headerLines, sendReply } from '../http/exchange.ts';
 import type { RequestHead } from '../http/request-head.ts';
 
 /** A request for the console or its API, with the whole body. */
@@ -23,8 +23,7 @@ export interface Answer {
   readonly headers: Readonly<Record<string, string>>;
   /** Values of `Set-Cookie`. */
   readonly cookies?: readonly string[];
-  /** A stream is sent as its chunks come. */
-  readonly body: string | Buffer | ReadableStream<Uint8Array>;
+  readonly body: string | Buffer;
 }
 
 export type Handler<Request extends OperatorRequest = OperatorRequest> = (
@@ -48,12 +47,9 @@ export function fieldOf({ fields }: OperatorRequest, name: string): string | und
 
 export function sendAnswer(
   exchange: Exchange,
-  { version }: RequestHead,
   { status, headers, cookies = [], body }: Answer,
 ): void {
   const cookieLines = cookies.map((cookie) => headerLines({ 'Set-Cookie': cookie }));
   const lines = headerLines(headers) + cookieLines.join('');
-  if (body instanceof ReadableStream)
-    return sendStream(exchange, version, { status, lines, source: body });
   sendReply(exchange, { status, lines, body });
 }

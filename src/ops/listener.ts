@@ -92,11 +92,7 @@ function routes({ probes, opsNames, tls, ...options }: OperatorListenerOptions):
       takeBody: (body) =>
         orDefect(exchange, async () => {
           const answer = await loadConsole();
-          sendAnswer(
-            exchange,
-            head,
-            await answer(operatorRequest(head, url, body, leaving.signal)),
-          );
+          sendAnswer(exchange, await answer(operatorRequest(head, url, body, leaving.signal)));
         }),
       noteClientClosed: () => leaving.abort(),
     });

@@ -2,16 +2,9 @@ import type { Worker } from 'node:worker_threads';
 import { limits } from '../limits.ts';
 import { StoreError } from '../store/errors.ts';
 import type { PlantReader } from '../store/plants.ts';
-import type { FileForm, FilePart, OrderedSearch } from './plant-file.ts';
 
 /** What the thread does. */
-interface Reads
-  extends Pick<
-    PlantReader,
-    'getPlant' | 'searchPlants' | 'newestPlants' | 'countMatches' | 'countByCreator'
-  > {
-  writePlants(form: FileForm, search: OrderedSearch): Promise<FilePart>;
-}
+type Reads = Pick<PlantReader, 'getPlant' | 'searchPlants' | 'newestPlants' | 'countMatches'>;
 
 type Name = keyof Reads;
 
@@ -36,10 +29,6 @@ export interface ReaderThread extends AsyncDisposable {
     args: Parameters<Reads[N]>,
     signal?: AbortSignal,
   ): ReturnType<Reads[N]>;
-  /**
-   * As `read`, behind all reads that wait, however many. The caller bounds the number of such reads.
-   */
-  readPatiently: ReaderThread['read'];
 }
 
 interface Read {
@@ -54,7 +43,6 @@ export function openReaderThread(
   onFailure: (error: Error) => void,
 ): ReaderThread {
   const waiting: Read[] = [];
-  const patient: Read[] = [];
   let current: Read | undefined;
   let thread: Worker | undefined;
   let idle: NodeJS.Timeout | undefined;
@@ -92,7 +80,7 @@ export function openReaderThread(
   function startNext(): void {
     if (current !== undefined) return;
     clearTimeout(idle);
-    current = waiting.shift() ?? patient.shift();
+    current = waiting.shift();
     if (current === undefined) {
       idle = setTimeout(endThread, limits.ops.readerIdleMs).unref();
       return;
@@ -103,20 +91,15 @@ export function openReaderThread(
     thread.postMessage(current.request satisfies ReaderOrder);
   }
 
-  const readIn =
-    (line: Read[], readsMax: number): ReaderThread['read'] =>
-    (name, args, signal) => {
+  return {
+    read(name, args, signal) {
       const answer = Promise.withResolvers<unknown>();
-      if (line.length >= readsMax)
-        answer.reject(unavailable(`${line.length} other reads of the store wait`));
-      else line.push({ request: { read: name, args } as ReaderRequest, signal, answer });
+      if (waiting.length >= limits.ops.readsMax)
+        answer.reject(unavailable(`${waiting.length} other reads of the store wait`));
+      else waiting.push({ request: { read: name, args } as ReaderRequest, signal, answer });
       startNext();
       return answer.promise as ReturnType<Reads[typeof name]>;
-    };
-
-  return {
-    read: readIn(waiting, limits.ops.readsMax),
-    readPatiently: readIn(patient, Number.POSITIVE_INFINITY),
+    },
     async [Symbol.asyncDispose]() {
       isClosed = true;
       clearTimeout(idle);

@@ -1,56 +1,39 @@
-import { callbackPath } from '../access/provider.ts';
 import type { Sessions } from '../access/sessions.ts';
 import { excerpt } from '../contract/excerpt.ts';
 import { StoreError } from '../store/errors.ts';
-import type { HistoryReader } from '../store/history.ts';
 import type { TokenReader, TokenWriter } from '../store/tokens.ts';
 import type { Answer, Handler, OperatorRequest } from './answer.ts';
 import { listBackups, makeBackup } from './api/backups.ts';
-import { showHistory } from './api/history.ts';
 import { answerJson, refuse } from './api/json.ts';
 import { type OverviewSources, showOverview } from './api/overview.ts';
-import { exportPlants } from './api/plant-export.ts';
 import { countPlants, searchPlants, showPlant } from './api/plants.ts';
-import { beginSignIn, finishSignIn, type Provider, showProvider } from './api/provider-sign-in.ts';
-import { listRequests, showRequest } from './api/requests.ts';
 import { refuseOtherSites } from './api/same-origin.ts';
 import {
   demandSession,
-  isSignedIn,
   type OperatorLog,
   type SessionRequest,
   showSession,
   signIn,
   signOut,
 } from './api/session.ts';
-import {
-  createToken,
-  inspectToken,
-  limitToken,
-  listTokens,
-  renewToken,
-  revokeToken,
-} from './api/tokens.ts';
+import { createToken, limitToken, listTokens, renewToken, revokeToken } from './api/tokens.ts';
 import type { BackupDesk } from './backup-desk.ts';
 import { openConsoleFiles } from './console/files.ts';
-import type { SampleList } from './contract.ts';
-import type { RunningHistory } from './metrics/history.ts';
+import type { Configuration, RefusalList, SampleList, Setting } from './contract.ts';
 import type { Samples } from './metrics/samples.ts';
 import type { ReaderThread } from './reader.ts';
-import type { RecentRequests } from './recent-requests.ts';
+import type { RefusedRequests } from './refused-requests.ts';
 import { createRouter, type RoutedRequest, type RouteTable } from './router.ts';
 
 export interface ConsoleSources extends OverviewSources {
   readonly sessions: Sessions;
-  /** Undefined: operators sign in with tokens only. */
-  readonly provider: Provider | undefined;
-  readonly store: TokenReader & TokenWriter & HistoryReader;
+  readonly store: TokenReader & TokenWriter;
   readonly reader: ReaderThread;
   readonly samples: Samples;
-  readonly history: Pick<RunningHistory, 'begun'>;
   /** Undefined: there is no folder for backups. */
   readonly backups: BackupDesk | undefined;
-  readonly requests: RecentRequests;
+  readonly refusedRequests: RefusedRequests;
+  readonly settings: readonly Setting[];
   readonly log: OperatorLog;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
@@ -58,7 +41,7 @@ export interface ConsoleSources extends OverviewSources {
 
 /** The page of the console and its API: all but the probes. Rejects with any defect. */
 export function openConsole(sources: ConsoleSources): Handler {
-  const { sessions, store, samples, log, now, reader, requests, backups, history } = sources;
+  const { sessions, store, samples, log, now, reader, backups } = sources;
   const { files, scriptHashes } = openConsoleFiles();
   const withSession = demandSession(sessions);
   const operatorRoutes: RouteTable<SessionRequest> = {
@@ -66,27 +49,27 @@ export function openConsole(sources: ConsoleSources): Handler {
     'DELETE /api/session': signOut(sessions),
     'GET /api/overview': showOverview(sources),
     'GET /api/samples': listSamples(samples),
-    'GET /api/history': showHistory(store, history.begun, now),
     'GET /api/plants': searchPlants(reader),
     'GET /api/plants/count': countPlants(reader),
-    'GET /api/plants/export': exportPlants(sources, isSignedIn(sessions)),
     'GET /api/plants/:id': showPlant(reader),
-    'GET /api/requests': listRequests(requests, now),
-    'GET /api/requests/:requestId': showRequest(requests),
+    'GET /api/refusals': listRefusals(sources.refusedRequests),
     'GET /api/tokens': listTokens(sources),
     'POST /api/tokens': createToken(store, log, now),
     'PATCH /api/tokens': limitToken(store, log),
     'DELETE /api/tokens': revokeToken(store, log, now),
-    'POST /api/tokens/inspection': inspectToken(sources),
     'POST /api/tokens/rotation': renewToken(store, log, now),
     'GET /api/backups': listBackups(backups),
     'POST /api/backups': makeBackup(backups),
+    'GET /api/configuration': showConfiguration(sources.settings),
   };
   // Without a session, every other path below /api answers 401, also an unknown path.
   const guarded = Object.entries(operatorRoutes).map(
     ([route, handle]): [string, Handler<RoutedRequest>] => [route, withSession(handle)],
   );
-  const routes = { ...signInRoutes(sources), ...Object.fromEntries(guarded) };
+  const routes = {
+    'POST /api/session': signIn(sessions, log),
+    ...Object.fromEntries(guarded),
+  };
   const answerApi = createRouter(routes, (methods) => withSession(missing(methods)));
 
   const answer = async (request: OperatorRequest): Promise<Answer> => {
@@ -104,24 +87,20 @@ export function openConsole(sources: ConsoleSources): Handler {
   };
 }
 
-function signInRoutes({ provider, sessions, log }: ConsoleSources): RouteTable {
-  const routes = {
-    'POST /api/session': signIn(sessions, log),
-    'GET /api/provider': showProvider(provider),
-  };
-  if (provider === undefined) return routes;
-  return {
-    ...routes,
-    'GET /api/sign-in': beginSignIn(provider, log),
-    [`GET /${callbackPath}`]: finishSignIn(provider, sessions, log),
-  };
-}
-
 function listSamples(samples: Samples): Handler {
   return ({ query }) => {
     const after = Number(query['after'] ?? 0);
     return answerJson({ samples: samples.after(after) } satisfies SampleList);
   };
+}
+
+function listRefusals(refused: RefusedRequests): Handler {
+  return ({ query }) =>
+    answerJson({ refusals: refused.after(query['after']) } satisfies RefusalList);
+}
+
+function showConfiguration(settings: readonly Setting[]): Handler {
+  return () => answerJson({ settings } satisfies Configuration);
 }
 
 function withoutCaching(answer: Answer): Answer {

@@ -1,7 +1,6 @@
 import type { TokenCounts } from '../access/tally.ts';
-import { type ProblemName, problems } from '../contract/problems.ts';
+import type { ProblemName } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
-import { senderKey } from '../store/history.ts';
 import { otherTokens } from '../store/tokens.ts';
 
 /**
@@ -44,7 +43,7 @@ export interface TokenFigureTable {
 }
 
 /** Has the tokens beyond `limits.ops.tokenFiguresMax`, with the name `otherTokens`. */
-export const otherId = -1;
+const otherId = -1;
 
 /**
  * Adds up the counts of all threads, by token. The table has the first tokens that were used. A
@@ -99,19 +98,6 @@ export function tabulateTokens(): TokenFigureTable {
         return found ? [{ name, refused: found.count, lastAtMs: found.lastAtMs }] : [];
       }),
   };
-}
-
-/** Refusals since the start, by `senderKey`. */
-export function refusalsOf(table: Pick<TokenFigureTable, 'all'>): ReadonlyMap<string, number> {
-  const counts = table
-    .all()
-    .flatMap(({ name, refusals }) =>
-      Array.from(
-        refusals,
-        ([problem, { count }]) => [senderKey(name, problems[problem].code), count] as const,
-      ),
-    );
-  return new Map(counts);
 }
 
 export function refusedIn({ refusals }: Pick<TokenFigures, 'refusals'>): number {

@@ -1,5 +1,4 @@
 import type { JwtRules } from '../access/jwt/rules.ts';
-import type { ProviderConfig } from '../access/provider.ts';
 import type { Setting } from '../config/command-line.ts';
 import type { Network } from '../config/values.ts';
 import type { StoreLocation } from '../store/location.ts';
@@ -24,8 +23,6 @@ export interface OperatorConfig {
   readonly opsNames: readonly string[];
   /** Another service of the same user may have the port, too. */
   readonly reusePort: boolean;
-  /** Undefined: operators sign in with tokens only. */
-  readonly provider: ProviderConfig | undefined;
   readonly store: StoreLocation;
   readonly queuePlantsMax: number;
   /** The configuration that the console shows. */

@@ -1,6 +1,4 @@
-import type { TokenCounts } from '../access/tally.ts';
 import type { TlsMaterial } from '../http/tls.ts';
-import type { RequestsOfThread, RequestsWanted } from '../ops/recent-requests.ts';
 import { startThread } from '../program.ts';
 import type { StoreShare } from '../store/store.ts';
 import {
@@ -11,6 +9,7 @@ import {
 } from '../threads/measures.ts';
 import type { ServiceConfig } from './config.ts';
 import type { ThreadLogOptions } from './log.ts';
+import type { RequestReport } from './request-reports.ts';
 
 /** The first message to an HTTP thread. */
 export interface HttpThreadOptions {
@@ -39,13 +38,12 @@ export const counterNames = [
 ] as const;
 
 /**
- * Messages from an HTTP thread: it listens, it has stopped accepting, it answers a ping, it recalls
- * requests, tokens were used, or it logs a line.
+ * Messages from an HTTP thread: it listens, it has stopped accepting, it answers a ping, it reports
+ * its requests, or it logs a line.
  */
 export type HttpThreadReport =
   | { readonly origin: string }
-  | { readonly tokens: readonly TokenCounts[] }
-  | { readonly requests: RequestsOfThread }
+  | { readonly requests: RequestReport }
   | { readonly logLine: string }
   | 'accepts nothing'
   | 'pong';
@@ -56,7 +54,6 @@ export type HttpThreadOrder =
   | 'ping'
   | 'read keys'
   | { readonly drainMs: number }
-  | { readonly recallRequests: RequestsWanted }
   | { readonly renewTls: TlsMaterial };
 
 export interface HttpThread extends AsyncDisposable {
@@ -66,12 +63,10 @@ export interface HttpThread extends AsyncDisposable {
   readonly failed: Promise<string>;
   /** Resolves when the thread listens and has answered: its event loop turns. */
   ping(): Promise<void>;
-  /** Resolves with what the thread remembers. One call at a time. */
-  recallRequests(wanted: RequestsWanted): Promise<RequestsOfThread>;
   /** Connections from now on get the new certificate. */
   renewTls(material: TlsMaterial): void;
   /** Called once a second at most. */
-  onTokens(listener: (counts: readonly TokenCounts[]) => void): void;
+  onRequests(listener: (requests: RequestReport) => void): void;
   onLogLine(listener: (line: string) => void): void;
   /** The thread reads the keys of the identity providers again. */
   readKeys(): void;
@@ -98,8 +93,7 @@ export function loadHttpThread(): HttpThread {
   const failure = Promise.withResolvers<string>();
   const acceptsNothing = Promise.withResolvers<void>();
   let pong: PromiseWithResolvers<void> | undefined;
-  let recalled = Promise.withResolvers<RequestsOfThread>();
-  let noteTokens: (counts: readonly TokenCounts[]) => void = () => undefined;
+  let noteRequests: (requests: RequestReport) => void = () => undefined;
   let takeLogLine: (line: string) => void = () => undefined;
   const order = (message: HttpThreadOrder) => thread.postMessage(message);
   thread.on('message', (message: HttpThreadReport) => {
@@ -108,8 +102,7 @@ export function loadHttpThread(): HttpThread {
       pong?.resolve();
       pong = undefined;
     } else if ('origin' in message) started.resolve(message.origin);
-    else if ('tokens' in message) noteTokens(message.tokens);
-    else if ('requests' in message) recalled.resolve(message.requests);
+    else if ('requests' in message) noteRequests(message.requests);
     else if ('logLine' in message) takeLogLine(message.logLine);
   });
   thread.on('error', (error: Error) => {
@@ -136,14 +129,9 @@ export function loadHttpThread(): HttpThread {
       }
       return pong.promise;
     },
-    recallRequests(wanted) {
-      recalled = Promise.withResolvers();
-      order({ recallRequests: wanted });
-      return recalled.promise;
-    },
     renewTls: (material) => order({ renewTls: material }),
-    onTokens(listener) {
-      noteTokens = listener;
+    onRequests(listener) {
+      noteRequests = listener;
     },
     onLogLine(listener) {
       takeLogLine = listener;

@@ -9,10 +9,9 @@ import { createThrottle } from '../api/throttle.ts';
 import type { Network } from '../config/values.ts';
 import { openApiDocument } from '../contract/openapi.ts';
 import { problemNames } from '../contract/problems.ts';
-import { type Exchange, type ListenerEvents, newRequestIdPrefix } from '../http/exchange.ts';
+import { type ListenerEvents, newRequestIdPrefix } from '../http/exchange.ts';
 import { listen } from '../http/listener.ts';
 import { limits } from '../limits.ts';
-import type { RequestsWanted } from '../ops/recent-requests.ts';
 import { createCommitQueue } from '../store/commit-queue.ts';
 import type { StoreError } from '../store/errors.ts';
 import type { CreateOutcome, PlantToCreate, PlantWriter } from '../store/plants.ts';
@@ -33,8 +32,7 @@ import type {
   HttpThreadReport,
 } from './http-thread-control.ts';
 import { type Log, type LogEvents, logEvents, openThreadLog } from './log.ts';
-import { type RequestMemory, rememberRequests } from './request-memory.ts';
-import { countByToken } from './token-counts.ts';
+import { type RequestReporting, reportRequests } from './request-reports.ts';
 
 /*
  * An HTTP thread. All HTTP threads listen on one port, and the kernel deals the connections out
@@ -48,7 +46,7 @@ const report = (message: HttpThreadReport) => owner.postMessage(message);
 
 // The options come once the store is open.
 const [options] = (await once(owner, 'message')) as [HttpThreadOptions];
-const { stopAccepting, renewTls, jwts, recallRequests, close } = await serve(
+const { stopAccepting, renewTls, jwts, close } = await serve(
   options,
   await openThreadLog(options.log, (logLine) => report({ logLine })),
 );
@@ -59,7 +57,6 @@ owner.on('message', async (order: HttpThreadOrder) => {
     stopAccepting();
     return report('accepts nothing');
   }
-  if ('recallRequests' in order) return report({ requests: recallRequests(order.recallRequests) });
   if ('renewTls' in order) return renewTls(order.renewTls);
   await close(order.drainMs);
   owner.close();
@@ -85,7 +82,11 @@ async function serve({ config, ...shared }: HttpThreadOptions, log: Log) {
     await engineOf(config.store).join(shared.store, { ...config, callMs: config.commitMs }),
   );
   const onError = (message: string, error: unknown) => log.error({ err: error }, message);
-  const { newTally } = starting.use(countByToken((tokens) => report({ tokens })));
+  const requestIdPrefix = newRequestIdPrefix(Date.now());
+  const requests = starting.use(
+    reportRequests(requestIdPrefix, Date.now, (reported) => report({ requests: reported })),
+  );
+  const { newTally } = requests;
   const opaque = starting.use(
     await openOpaqueTokens({
       store,
@@ -102,7 +103,7 @@ async function serve({ config, ...shared }: HttpThreadOptions, log: Log) {
       (await loadJwts()).openJwtAccess({ store, rules: config.jwt, now: Date.now, log, newTally }),
     );
   const access = jwts ? withJwts(opaque, jwts) : opaque;
-  const logged = starting.use(logEvents(log));
+  const logged = starting.use(logEvents(log, config.threadCount));
   const counters = sharedCounters(shared.counters);
   const measures = measuresIn(httpThreadLayout, shared.measures);
   const bounds = { ...config, batchesMax: store.batchesMax };
@@ -114,9 +115,7 @@ async function serve({ config, ...shared }: HttpThreadOptions, log: Log) {
       measures.issuerKeysReadSeconds[0] = (jwts?.keysReadAtMs() ?? 0) / 1_000;
     }),
   );
-  const requestIdPrefix = newRequestIdPrefix(Date.now());
-  const requests = rememberRequests(requestIdPrefix, Date.now);
-  const onOutcome = measureCreates(measures, requests);
+  const onOutcome = measureCreates(measures);
   const throttle = createThrottle();
   const limiter = rateLimiterIn(shared.rateLimits);
   const openApi = JSON.stringify(openApiDocument(config));
@@ -139,8 +138,6 @@ async function serve({ config, ...shared }: HttpThreadOptions, log: Log) {
   const running = starting.move();
   return {
     jwts,
-    recallRequests: (wanted: RequestsWanted) =>
-      requests.recall(wanted, listener.lastRequestNumber()),
     stopAccepting: listener.stopAccepting,
     renewTls: listener.renewTls,
     async close(drainMs: number): Promise<void> {
@@ -171,13 +168,11 @@ type HttpThreadMeasures = Measures<typeof httpThreadLayout>;
 function countRefusals(
   measures: HttpThreadMeasures,
   logged: ListenerEvents,
-  requests: RequestMemory,
+  requests: RequestReporting,
 ): ListenerEvents {
   return {
     refused(refusal, request) {
-      const problem = problemNames.indexOf(refusal.problem);
-      count(measures.refusals, 1, problem);
-      if (!request.sender) count(measures.anonymousRefusals, 1, problem);
+      count(measures.refusals, 1, problemNames.indexOf(refusal.problem));
       requests.noteRefusal(refusal, request);
       logged.refused(refusal, request);
     },
@@ -185,12 +180,10 @@ function countRefusals(
   };
 }
 
-function measureCreates(measures: HttpThreadMeasures, requests: RequestMemory) {
-  return (outcome: CreateOutcome | 'failed', receivedMs: number, exchange: Exchange) => {
-    const nowMs = performance.now();
+function measureCreates(measures: HttpThreadMeasures) {
+  return (outcome: CreateOutcome | 'failed', receivedMs: number) => {
     count(measures[outcome]);
-    if (outcome === 'created' || outcome === 'same') requests.noteCreate(outcome, exchange, nowMs);
-    observe(measures.createSeconds, secondsBounds, (nowMs - receivedMs) / 1_000);
+    observe(measures.createSeconds, secondsBounds, (performance.now() - receivedMs) / 1_000);
   };
 }
 

@@ -89,43 +89,45 @@ export interface LogEvents extends ListenerEvents {
 }
 
 /**
- * Logs events that may come ten thousand times a second. Each refusal is a line at `debug`. Of the
- * failed transactions, only the first of an interval is a line. At the end of each interval
- * (`limits.service.logSummaryMs`), a line has the number of refusals, and of failed transactions if
- * there are several. The level is `info`, or `warn` if the service is the cause.
+ * Logs events that may come ten thousand times a second. In each interval
+ * (`limits.service.logSummaryMs`), the first refusals and the first failed transaction have lines of
+ * their own, and the others are counted in one line at its end.
+ *
+ * @param threads among which `limits.service.refusalLinesMax` is divided
  */
-export function logEvents(log: Log): Disposable & LogEvents {
+export function logEvents(log: Log, threads: number): Disposable & LogEvents {
+  const linesMax = Math.ceil(limits.service.refusalLinesMax / threads);
+  let lines = 0;
+  /** Refusals without a line. */
   let refusals = new Map<ProblemName, number>();
   let failures = 0;
 
   function summarize(): void {
     if (refusals.size > 0) {
       const byCode = [...refusals].map(([name, count]) => [problems[name].code, count] as const);
-      const level = byCode.some(([code]) => code >= 50000) ? 'warn' : 'info';
-      log[level]({ refused: Object.fromEntries(byCode) }, 'requests refused, by error code');
+      log[levelOf(Math.max(...byCode.map(([code]) => code)))](
+        { refused: Object.fromEntries(byCode) },
+        'further requests refused, by error code',
+      );
     }
     if (failures > 1) log.warn({ failed: failures }, 'transactions failed');
     refusals = new Map();
+    lines = 0;
     failures = 0;
   }
 
   const summarizing = setInterval(summarize, limits.service.logSummaryMs);
   return {
     refused({ problem, message }, request) {
-      refusals.set(problem, (refusals.get(problem) ?? 0) + 1);
+      if (lines >= linesMax) {
+        refusals.set(problem, (refusals.get(problem) ?? 0) + 1);
+        return;
+      }
+      lines += 1;
+      const { requestId, client, sender, traceparent } = request;
       const { code } = problems[problem];
-      // Read only where the line is logged: the address takes a system call.
-      const fields = {
-        requestId: request.requestId,
-        get client() {
-          return request.client;
-        },
-        code,
-        token: request.sender?.name,
-        reason: message,
-        ...traceFields(request.traceparent),
-      };
-      log.debug(fields, 'request refused');
+      const fields = { requestId, client, code, token: sender?.name, reason: message };
+      log[levelOf(code)]({ ...fields, ...traceFields(traceparent) }, 'request refused');
     },
     failed: (error, { requestId, traceparent }) =>
       log.error(
@@ -141,6 +143,11 @@ export function logEvents(log: Log): Disposable & LogEvents {
       summarize();
     },
   };
+}
+
+/** The service is the cause of codes from 50000 on. */
+function levelOf(code: number): 'info' | 'warn' {
+  return code >= 50_000 ? 'warn' : 'info';
 }
 
 /**

@@ -1,5 +1,4 @@
 import { dirname } from 'node:path';
-import type { ProviderConfig } from '../access/provider.ts';
 import { sessionsIn } from '../access/sessions.ts';
 import type { Setting } from '../config/command-line.ts';
 import { problems } from '../contract/problems.ts';
@@ -7,7 +6,6 @@ import { fileSystemOfLater, isSpaceLow } from '../disk/file-system.ts';
 import { isAbsentLater } from '../disk/files.ts';
 import type { ListenerEvents } from '../http/exchange.ts';
 import { limits } from '../limits.ts';
-import type { Provider } from '../ops/api/provider-sign-in.ts';
 import type { BackupDesk } from '../ops/backup-desk.ts';
 import { bestEffort } from '../ops/best-effort.ts';
 import { createHealth, type Phase, type Space } from '../ops/health/health.ts';
@@ -15,13 +13,12 @@ import { startHeartbeat } from '../ops/health/heartbeat.ts';
 import { probes } from '../ops/health/probes.ts';
 import { listenForOperators } from '../ops/listener.ts';
 import { type FigureSources, gatherFigures } from '../ops/metrics/figures.ts';
-import { startHistory } from '../ops/metrics/history.ts';
 import { readTokensRarely } from '../ops/metrics/live-tokens.ts';
 import { plantCount } from '../ops/metrics/plant-count.ts';
 import { createsOf, startSamples } from '../ops/metrics/samples.ts';
 import { openReaderThread, type ReaderThread } from '../ops/reader.ts';
-import type { RecentRequests } from '../ops/recent-requests.ts';
-import { refusalsOf, type TokenFigureTable } from '../ops/token-figures.ts';
+import type { RefusedRequests } from '../ops/refused-requests.ts';
+import type { TokenFigureTable } from '../ops/token-figures.ts';
 import { startThread } from '../program.ts';
 import type { BackupReader, BackupRecord } from '../store/backups.ts';
 import type { StoreLocation } from '../store/location.ts';
@@ -46,7 +43,7 @@ export interface OperatorOptions {
   readonly log: Log;
   readonly certificates: Certificates;
   readonly tokenFigures: TokenFigureTable;
-  readonly requests: RecentRequests;
+  readonly refusedRequests: RefusedRequests;
   /** Undefined: there is no folder for backups. */
   readonly backups: BackupDesk | undefined;
   /** Of all HTTP threads. */
@@ -93,18 +90,17 @@ export async function openOperator(options: OperatorOptions): Promise<Operator> 
     async loadConsole() {
       // Most services are only probed.
       const { openConsole } = await import('../ops/routes.ts');
-      const { location, listJobs, promise } = store;
+      const { listJobs, promise } = store;
       return openConsole({
-        ...{ ...shown, store, location, listJobs, promise, version, log },
+        ...{ ...shown, store, listJobs, promise, version, log },
         isAbsent: isAbsentLater,
-        wholeLocation: engineOf(config.store).wholeText,
+        location: engineOf(config.store).wholeText,
         settings: inForce(settings, new URL(listener.origin).port, options),
         startedAtMs: performance.timeOrigin,
         tokenFigures: options.tokenFigures,
-        requests: options.requests,
+        refusedRequests: options.refusedRequests,
         backups: options.backups,
         sessions: sessionsIn(store, Date.now),
-        provider: config.provider && (await openProvider(config.provider)),
         now: Date.now,
       });
     },
@@ -142,13 +138,6 @@ function inForce(
   });
 }
 
-/** Only a service with a provider for operators loads the code. */
-async function openProvider(config: ProviderConfig): Promise<Provider> {
-  const { openProviderSignIn } = await import('../access/provider-sign-in.ts');
-  const isEncrypted = config.url.startsWith('https:');
-  return { issuer: config.issuer, isEncrypted, signIn: openProviderSignIn(config) };
-}
-
 /** Wires what operators see of the service. */
 function observe(options: OperatorOptions, phase: () => Phase, starting: AsyncDisposableStack) {
   const { config, store, log, counters, certificates, tokenFigures } = options;
@@ -165,13 +154,7 @@ function observe(options: OperatorOptions, phase: () => Phase, starting: AsyncDi
   const heartbeat = starting.use(startHeartbeat(() => store.beat(Date.now())));
   const threads = options.httpThreads.map(({ ping }) => starting.use(startHeartbeat(ping)));
   const begun = Promise.all([heartbeat, ...threads].map((one) => one.begun));
-  const sampled = { ...measured, queuePlants, connections };
-  const samples = starting.use(startSamples(sampled));
-  const history = starting.use(
-    startHistory({ ...sampled, refusedSenders: () => refusalsOf(tokenFigures) }, (minute) =>
-      store.recordMinute(minute),
-    ),
-  );
+  const samples = starting.use(startSamples({ httpThreads, queuePlants, connections }));
   const reader = starting.use(openReader(config.store, log));
   const space = spaceOf(config.store);
   const sizes = () => sizesOf(config.store, store, space);
@@ -197,7 +180,7 @@ function observe(options: OperatorOptions, phase: () => Phase, starting: AsyncDi
       droppedLogLines: options.droppedLogLines(),
     }),
   };
-  const shown = { health, samples, history, reader, sizes, lastBackup, lastCount };
+  const shown = { health, samples, reader, sizes, lastBackup, lastCount };
   return { ...shown, begun, liveTokens, figures };
 }
 

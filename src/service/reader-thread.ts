@@ -1,13 +1,12 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { limits } from '../limits.ts';
-import { writePlants } from '../ops/plant-file.ts';
 import type { ReaderOrder, ReaderRequest } from '../ops/reader.ts';
 import type { StoreLocation } from '../store/location.ts';
 import { openReader } from '../stores.ts';
 
 /*
- * Searches, counts and exports plants for operators, so that the main thread always answers. Handles no
- * error: a thread that fails is replaced.
+ * Searches and counts plants for operators, so that the main thread always answers. Handles no error:
+ * a thread that fails is replaced.
  */
 
 const owner = parentPort;
@@ -28,12 +27,8 @@ function read(request: ReaderRequest): Promise<unknown> {
       return store.searchPlants(...request.args);
     case 'newestPlants':
       return store.newestPlants(...request.args);
-    case 'writePlants':
-      return writePlants(store, ...request.args);
     case 'countMatches':
       return store.countMatches(...request.args);
-    case 'countByCreator':
-      return store.countByCreator(...request.args);
     default:
       return request satisfies never;
   }

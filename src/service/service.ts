@@ -1,7 +1,7 @@
 import { ensureFirstToken, isTokenAdmitted } from '../access/first-token.ts';
 import { rateLimitMemory } from '../access/rate-limit.ts';
 import type { BackupDesk } from '../ops/backup-desk.ts';
-import { openRecentRequests } from '../ops/recent-requests.ts';
+import { rememberRefusals } from '../ops/refused-requests.ts';
 import { tabulateTokens } from '../ops/token-figures.ts';
 import type { CommitPromise, SharedStore } from '../store/store.ts';
 import { engineOf, openStore } from '../stores.ts';
@@ -87,9 +87,13 @@ export async function startService(
   const port = reserved?.port ?? config.port;
   const bounded = { ...config, ...connectionBounds, port, threadCount };
   const tokenFigures = tabulateTokens();
+  const refusedRequests = rememberRefusals();
   for (const thread of threads) {
     thread.onLogLine(serviceLog.writeLine);
-    thread.onTokens((counts) => tokenFigures.note(counts, Date.now()));
+    thread.onRequests(({ tokens, refusals }) => {
+      tokenFigures.note(tokens, Date.now());
+      refusedRequests.add(refusals);
+    });
   }
   const operator = starting.use(
     await openOperatorPort(operatorModule, {
@@ -98,7 +102,7 @@ export async function startService(
       log,
       certificates,
       tokenFigures,
-      requests: openRecentRequests(threads.map(({ recallRequests }) => recallRequests)),
+      refusedRequests,
       backups,
       counters: sharedCounters(counters),
       httpThreads: threads,

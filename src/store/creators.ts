@@ -18,14 +18,6 @@ export function addCreators(total: Map<string, number>, part: Iterable<CreatorCo
   }
 }
 
-/** The creators with the most plants first; `otherTokens` comes last. */
-export function mostFirst(counts: CreatorCounts): readonly CreatorCount[] {
-  const rank = ([name, plants]: CreatorCount) => (name === otherTokens ? -1 : plants);
-  return [...counts].toSorted(
-    (one, other) => rank(other) - rank(one) || one[0].localeCompare(other[0], 'en'),
-  );
-}
-
 /** @param plants of all creators: those that are not among `named` are `otherTokens` */
 export function withOthers(named: readonly CreatorCount[], plants: number): CreatorCount[] {
   const others = named.reduce((left, [, ofOne]) => left - ofOne, plants);

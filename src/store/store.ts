@@ -1,7 +1,6 @@
 import type { MessagePort } from 'node:worker_threads';
 import type { Measures, writerLayout } from '../threads/measures.ts';
 import type { BackupReader, BackupWriter } from './backups.ts';
-import type { HistoryReader, HistoryWriter } from './history.ts';
 import type { JobReader, JobWriter } from './jobs.ts';
 import type { PlantReader, PlantWriter } from './plants.ts';
 import type { SessionReader, SessionWriter } from './sessions.ts';
@@ -14,7 +13,6 @@ export interface StoreReader
     SessionReader,
     BackupReader,
     JobReader,
-    HistoryReader,
     AsyncDisposable {
   /** The store as `--store` names it, without a password. */
   readonly location: string;
@@ -33,8 +31,7 @@ export interface Store
     TokenWriter,
     SessionWriter,
     BackupWriter,
-    JobWriter,
-    HistoryWriter {
+    JobWriter {
   /** Tests whether the store takes writes, with a small one. */
   beat(atMs: number): Promise<void>;
 }

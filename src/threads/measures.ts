@@ -30,8 +30,6 @@ export const httpThreadLayout = {
   failed: 1,
   /** By problem, in the order of the catalogue, with room for more. */
   refusals: 64,
-  /** Those of them that have no known token, in the same order. */
-  anonymousRefusals: 64,
   /** From the head of an authorized create to its outcome. */
   createSeconds: histogramCells(secondsBounds),
   /** Age of the plant that has waited longest, measured every second. */

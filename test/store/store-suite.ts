@@ -5,7 +5,6 @@ import { setTimeout } from 'node:timers/promises';
 import { int64Max, int64Min } from '../../src/contract/int64.ts';
 import { limits } from '../../src/limits.ts';
 import { addCreators } from '../../src/store/creators.ts';
-import type { NodeMinute } from '../../src/store/history.ts';
 import { isPosition } from '../../src/store/plant-search.ts';
 import type {
   CopiedPlant,
@@ -134,7 +133,6 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
       () => store.beat(1),
       () => store.recordBackup({ file: '/backups/1.db', finishedAtMs: 1, plants: 1, digest: 'ab' }),
       () => store.recordJob({ name: 'drill', atMs: 1, tookMs: 1 }),
-      () => store.recordMinute(minuteOf(1n, 60_000)),
       () => store.revokeToken('eve', 1),
     ];
     for (const [index, write] of writes.entries()) {
@@ -1197,101 +1195,6 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
       await store.beat(atMs);
       assert.equal(await store.lastBeat(), atMs);
     }
-  });
-
-  const minuteOf = (node: bigint, atMs: number, figures: Partial<NodeMinute> = {}): NodeMinute => ({
-    ...{
-      node,
-      atMs,
-      startedAtMs: 5,
-      stoppedAtMs: 0,
-      created: 1,
-      same: 2,
-      taken: 3,
-      failed: 4,
-      refused: 5,
-    },
-    ...{
-      refusals: { 40000: 3, 40004: 1 },
-      refusedSenders: { kiosk: 4 },
-      p50Us: 6,
-      p99Us: 7,
-      queuePlants: 8,
-      connections: 9,
-      ...figures,
-    },
-  });
-
-  test(`${engine}: the history adds up the nodes of a minute, and has no minute twice of a node`, async (t) => {
-    const store = await open(t);
-    assert.deepEqual(await store.listHistory(0), []);
-    const [first, second] = [60_000, 240_000];
-    await store.recordMinute(minuteOf(int64Max, second));
-    await store.recordMinute(minuteOf(int64Max, first));
-    await store.recordMinute(minuteOf(int64Max, first, { created: 100 }));
-    const { node: _, stoppedAtMs: __, ...alone } = minuteOf(int64Max, second);
-    const other = {
-      ...{ created: 2e12, p50Us: undefined, p99Us: 70, queuePlants: 1, startedAtMs: 6 },
-      refusals: { 40000: 4, 40100: 5 },
-      refusedSenders: { kiosk: 1, '': 2 },
-    };
-    await store.recordMinute(minuteOf(int64Min, first, other));
-    const together = {
-      ...{ atMs: first, startedAtMs: 6, created: 2e12 + 1, same: 4, taken: 6, failed: 8 },
-      ...{
-        refused: 10,
-        refusals: { 40000: 7, 40004: 1, 40100: 5 },
-        p50Us: 6,
-        p99Us: 70,
-        queuePlants: 8,
-        connections: 18,
-      },
-      refusedSenders: { kiosk: 5, '': 2 },
-    };
-    assert.deepEqual(await store.listHistory(0), [together, alone]);
-    assert.deepEqual(await store.listHistory(first), [alone]);
-  });
-
-  test(`${engine}: the history tells which runs were not stopped`, async (t) => {
-    const store = await open(t);
-    const stopped = { startedAtMs: 1, stoppedAtMs: 61_000 };
-    await store.recordMinute(minuteOf(1n, 60_000, stopped));
-    // A clock that was set back leads to a minute that is there already.
-    await store.recordMinute(minuteOf(4n, 60_000, { startedAtMs: 4 }));
-    await store.recordMinute(minuteOf(4n, 60_000, { startedAtMs: 4, stoppedAtMs: 61_000 }));
-    await store.recordMinute(minuteOf(2n, 60_000, { startedAtMs: 2 }));
-    await store.recordMinute(minuteOf(2n, 120_000, { startedAtMs: 2 }));
-    await store.recordMinute(minuteOf(3n, 60_000, { startedAtMs: 3 }));
-    const [short, long] = [
-      { startedAtMs: 3, lastMs: 60_000 },
-      { startedAtMs: 2, lastMs: 120_000 },
-    ];
-    assert.deepEqual(
-      (await store.listUnstoppedRuns(0)).map((run) => ({ ...run })),
-      [short, long],
-    );
-    assert.deepEqual(
-      (await store.listUnstoppedRuns(60_000)).map((run) => ({ ...run })),
-      [long],
-    );
-  });
-
-  test(`${engine}: the history is bounded in time and nodes`, async (t) => {
-    const store = await open(t);
-    const { keptMs, nodesMax } = limits.history;
-    const now = 10 * keptMs;
-    const idle = { p50Us: undefined, p99Us: undefined };
-    for (const atMs of [now + 2 * keptMs, now - keptMs, now - keptMs - 60_000])
-      await store.recordMinute(minuteOf(1n, atMs, idle));
-    for (let node = 0; node < nodesMax + 2; node += 1)
-      await store.recordMinute(minuteOf(BigInt(node), now, idle));
-    assert.deepEqual(
-      (await store.listHistory(0)).map(({ atMs, created }) => [atMs, created]),
-      [
-        [now - keptMs, 1],
-        [now, nodesMax],
-      ],
-    );
   });
 
   test(`${engine}: the last run of each job is known, and its last success`, async (t) => {

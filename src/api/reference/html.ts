@@ -75,7 +75,7 @@ function replySection(): string {
     `<dl class="outcomes">
 <div><dt><span class="badge good">200</span></dt><dd>The plant is stored. The body has its <code>name</code>, and its <code>tag</code> if it has one.</dd></div>
 <div><dt><span class="badge bad">4xx</span></dt><dd>The plant was not stored by this request. Correct the request; retry after 408 and 429 only.</dd></div>
-<div><dt><span class="badge changed">5xx</span></dt><dd>The plant may be stored, except after the codes 50300 and 50302. Retry with the same <code>id</code>, <code>name</code> and <code>tag</code>, also after no reply at all.</dd></div>
+<div><dt><span class="badge warning">5xx</span></dt><dd>The plant may be stored, except after the codes 50300 and 50302. Retry with the same <code>id</code>, <code>name</code> and <code>tag</code>, also after no reply at all.</dd></div>
 </dl>
 <h3>Header fields of a 200</h3>
 <dl class="fields">${fields.join('')}</dl>`,

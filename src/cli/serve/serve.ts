@@ -15,7 +15,6 @@ import { commandsOf } from '../engines.ts';
 import { fixedToken, fixedTokenChars } from '../fixed-token.ts';
 import { jwtFlags, jwtRules } from '../jwt-rules.ts';
 import { tlsFiles, tlsFlags } from '../tls-files.ts';
-import { providerConfig, providerFlags } from './provider-config.ts';
 import { startError } from './start-error.ts';
 import { type Systemd, systemd } from './systemd.ts';
 import { type TokenToTry, tokenToTry, welcome } from './welcome.ts';
@@ -29,7 +28,6 @@ const flags = [
   'ops-host',
   'ops-port',
   'ops-names',
-  ...providerFlags,
   'store',
   'accept-lost-commits',
   ...jwtFlags,
@@ -200,7 +198,6 @@ function serviceConfig(values: ServeValues, env: Environment): Omit<ServiceConfi
     opsPort: values['ops-port'],
     opsNames: values['ops-names'] ?? [],
     opsTls: tlsFiles(values, 'ops-'),
-    provider: providerConfig(values),
     store: values.store,
     jwt: jwtRules(values),
     trustedProxies: values['trusted-proxies'],

@@ -2,10 +2,14 @@ import { int64FromDigits } from '../../contract/int64.ts';
 import { zonedTime } from '../../contract/zoned-time.ts';
 import { limits } from '../../limits.ts';
 import { isPosition } from '../../store/plant-search.ts';
-import type { MatchCount, PlantMatch, PlantSearch } from '../../store/plants.ts';
-import type { OrderedSearch } from '../plant-file.ts';
+import type { MatchCount, NewestSearch, PlantMatch, PlantSearch } from '../../store/plants.ts';
 
 type Query = Readonly<Record<string, string>>;
+
+/** A search in one of the two orders. */
+type OrderedSearch =
+  | { readonly order: 'id'; readonly search: PlantSearch }
+  | { readonly order: 'newest'; readonly search: NewestSearch };
 
 /**
  * What the query asks for. An empty field counts as absent.
@@ -56,12 +60,6 @@ export function pageLimit(query: Query): number | string {
   const plants = /^[0-9]{1,4}$/.test(limit) ? Number(limit) : 0;
   if (plants >= 1 && plants <= searchPlantsMax) return plants;
   return `\`limit\` must be a whole number from 1 to ${searchPlantsMax}.`;
-}
-
-/** @returns a message if the field has another text than true or false */
-export function flagFrom(query: Query, field: string): boolean | string {
-  const text = query[field] || 'false';
-  return ['true', 'false'].includes(text) ? text === 'true' : `\`${field}\` must be true or false.`;
 }
 
 function matchFrom(query: Query): PlantMatch | string {

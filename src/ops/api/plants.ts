@@ -7,7 +7,7 @@ import type { PlantCount, PlantPage, StoredPlant } from '../contract.ts';
 import type { ReaderThread } from '../reader.ts';
 import type { RoutedRequest } from '../router.ts';
 import { answerJson, isoTime, refuse } from './json.ts';
-import { flagFrom, matchCount, orderedSearch, pageLimit, wrongPosition } from './plant-query.ts';
+import { matchCount, orderedSearch, pageLimit, wrongPosition } from './plant-query.ts';
 
 /** One step of a search, as `plants list` does it, for at most `limits.ops.searchMs`. */
 export function searchPlants(reader: ReaderThread): Handler {
@@ -22,19 +22,17 @@ export function searchPlants(reader: ReaderThread): Handler {
     }
     const found = await reader.read('newestPlants', [wanted.search], signal);
     if (found === undefined) return refuse('queryWrong', wrongPosition);
-    return answerJson(pageReply(found.plants, found.next, found.reachedAtMs));
+    return answerJson(pageReply(found.plants, found.next));
   };
 }
 
 function pageReply(
   plants: readonly stored.StoredPlant[],
   next: string | bigint | undefined,
-  reachedAtMs?: number,
 ): PlantPage {
   return {
     plants: plants.map(plantReply),
     next: next === undefined ? null : `${next}`,
-    reachedAt: isoTime(reachedAtMs),
   };
 }
 
@@ -43,20 +41,10 @@ export function countPlants(reader: ReaderThread): Handler {
   return async ({ query, signal }) => {
     const wanted = matchCount(query, limits.ops.searchMs);
     if (typeof wanted === 'string') return refuse('queryWrong', wanted);
-    const isByCreator = flagFrom(query, 'byCreator');
-    if (typeof isByCreator === 'string') return refuse('queryWrong', isByCreator);
-    if (!isByCreator)
-      return answerJson(countReply(await reader.read('countMatches', [wanted], signal)));
-    const counted = await reader.read('countByCreator', [wanted], signal);
-    return answerJson({
-      ...countReply(counted),
-      byCreator: Object.fromEntries(counted.byCreator),
-    } satisfies PlantCount);
+    const { plants, next } = await reader.read('countMatches', [wanted], signal);
+    const reply: PlantCount = { plants, next: next === undefined ? null : `${next}` };
+    return answerJson(reply);
   };
-}
-
-function countReply({ plants, next }: stored.CountedMatches): PlantCount {
-  return { plants, next: next === undefined ? null : `${next}` };
 }
 
 export function showPlant(reader: ReaderThread): Handler<RoutedRequest> {

@@ -1,4 +1,3 @@
-import { parseCookie, stringifySetCookie } from 'cookie';
 import type { Sessions } from '../../access/sessions.ts';
 import { limits } from '../../limits.ts';
 import { type Answer, fieldOf, type Handler, type OperatorRequest } from '../answer.ts';
@@ -58,7 +57,7 @@ export function signIn(sessions: Sessions, log: OperatorLog): Handler {
     log.info({ operator: session.name }, 'signed in to the console');
     return {
       ...answerJson({ name: session.name } satisfies Session),
-      cookies: [sessionCookie(request, session.secret, isEncrypted(request))],
+      cookies: [sessionCookie(request, session.secret)],
     };
   });
 }
@@ -74,39 +73,33 @@ export function demandSession(
   };
 }
 
-/** Tells whether the session of a request is still good. */
-export function isSignedIn(sessions: Sessions): (request: OperatorRequest) => Promise<boolean> {
-  return async (request) => (await sessions.operatorOf(secretIn(request))) !== undefined;
-}
-
 export const showSession: Handler<SessionRequest> = ({ operator }) =>
   answerJson({ name: operator } satisfies Session);
 
 export function signOut(sessions: Sessions): Handler {
   return async (request) => {
     await sessions.signOut(secretIn(request));
-    const gone = stringifySetCookie(sessionCookieName(request), '', { path: '/', maxAge: 0 });
-    return { ...noContent, cookies: [gone] };
+    return { ...noContent, cookies: [`${cookieName(request)}=; Path=/; Max-Age=0`] };
   };
 }
 
+/** A secret is base64url, so its cookie needs no quoting (RFC 6265 §4.1.1). */
 function secretIn(request: OperatorRequest): string {
-  return cookieOf(request, sessionCookieName(request)) ?? '';
-}
-
-export function cookieOf(request: OperatorRequest, name: string): string | undefined {
-  return parseCookie(request.fields.get('cookie')?.join('; ') ?? '')[name];
+  const cookies = request.fields.get('cookie')?.join('; ').split('; ') ?? [];
+  const name = `${cookieName(request)}=`;
+  return cookies.find((cookie) => cookie.startsWith(name))?.slice(name.length) ?? '';
 }
 
 /** With the port: tunnels to several services share `localhost`, and so its cookies. */
-function sessionCookieName({ url }: OperatorRequest): string {
+function cookieName({ url }: OperatorRequest): string {
   return `plant_store_session_${url.port || 'default'}`;
 }
 
-export function sessionCookie(request: OperatorRequest, secret: string, secure: boolean): string {
-  const maxAge = limits.access.sessionMs / 1_000;
-  const options = { httpOnly: true, sameSite: 'strict', path: '/', secure, maxAge } as const;
-  return stringifySetCookie(sessionCookieName(request), secret, options);
+function sessionCookie(request: OperatorRequest, secret: string): string {
+  const maxAgeSeconds = limits.access.sessionMs / 1_000;
+  const attributes = `Max-Age=${maxAgeSeconds}; Path=/; HttpOnly; SameSite=Strict`;
+  const secure = isEncrypted(request) ? '; Secure' : '';
+  return `${cookieName(request)}=${secret}; ${attributes}${secure}`;
 }
 
 /** `Origin` tells whether the browser uses https, which may end at a proxy. */

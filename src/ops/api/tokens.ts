@@ -5,13 +5,11 @@ import {
   type TokenWish,
   tokenNameRule,
 } from '../../access/issue-token.ts';
-import { expiresSoon, hashToken, isInForce, tokenState } from '../../access/opaque-tokens.ts';
+import { expiresSoon, isInForce, tokenState } from '../../access/opaque-tokens.ts';
 import { parseRate, rateRule, rateText } from '../../access/rate-limit.ts';
 import { type RotationWish, rotateToken } from '../../access/rotate-token.ts';
-import { problems } from '../../contract/problems.ts';
 import { limits } from '../../limits.ts';
 import {
-  fixedTokenId,
   type Rate,
   type Role,
   roles,
@@ -19,26 +17,18 @@ import {
   type TokenRecord,
   type TokenWriter,
 } from '../../store/tokens.ts';
-import type { Handler, OperatorRequest } from '../answer.ts';
+import type { Handler } from '../answer.ts';
 import type {
   ChangedRate,
   CreatedToken,
   NewToken,
-  OtherCaller,
   RateWish,
   RotatedToken,
   Rotation,
-  Secret,
   Token,
-  TokenFigures,
   TokenList,
 } from '../contract.ts';
-import {
-  type TokenFigures as Counted,
-  latest,
-  otherId,
-  type TokenFigureTable,
-} from '../token-figures.ts';
+import { latest, refusedIn, type TokenFigures, type TokenFigureTable } from '../token-figures.ts';
 import { answerJson, isoTime, noContent, refuse, type Unchecked, withJson } from './json.ts';
 import type { OperatorLog, SessionRequest } from './session.ts';
 
@@ -65,16 +55,8 @@ export function listTokens({ store, tokenFigures, startedAtMs, now }: TokenListS
     const tokens = all
       .filter((token) => !leftOut.has(token))
       .map((token) => tokenReply(token, byId.get(token.id), nowMs));
-    const ids = new Set(all.map(({ id }) => id));
-    const otherCallers = [...byId]
-      .filter(([id]) => !ids.has(id))
-      .map(([id, figures]): OtherCaller => {
-        const kind = id === otherId ? 'others' : id === fixedTokenId ? 'fixed token' : 'subject';
-        return { name: figures.name, kind, figures: figuresReply(figures) };
-      });
     const since = isoTime(startedAtMs);
-    const list: TokenList = { tokens, otherCallers, since, leftOut: leftOut.size };
-    return answerJson(list);
+    return answerJson({ tokens, since, leftOut: leftOut.size } satisfies TokenList);
   };
 }
 
@@ -110,20 +92,6 @@ const problemOf = {
 /** A message that commands print after the name of the program. */
 function sentence(message: string): string {
   return `${message.charAt(0).toUpperCase()}${message.slice(1)}.`;
-}
-
-/** Tells whose secret it is, also of a revoked or expired token. Nothing repeats the secret. */
-export function inspectToken({ store, tokenFigures, now }: TokenListSources): Handler {
-  return withJson(async (_request: OperatorRequest, body: Unchecked<Secret>) => {
-    if (typeof body.token !== 'string') return refuse('bodyWrong', '`token` must be a string.');
-    const token = await store.findToken(hashToken(body.token));
-    if (token === undefined || !isNoSubject(token))
-      return refuse(
-        'recordUnknown',
-        'The store has no token with this secret. It never has a token of an identity provider, or the token of the environment.',
-      );
-    return answerJson(tokenReply(token, tokenFigures.byId.get(token.id), now()));
-  });
 }
 
 /** Gives a token a new secret. */
@@ -176,7 +144,7 @@ export function revokeToken(
   };
 }
 
-function tokenReply(token: TokenOfStore, figures: Counted | undefined, nowMs: number): Token {
+function tokenReply(token: TokenOfStore, figures: TokenFigures | undefined, nowMs: number): Token {
   return {
     name: token.name,
     role: token.role,
@@ -185,13 +153,11 @@ function tokenReply(token: TokenOfStore, figures: Counted | undefined, nowMs: nu
     expiresAt: isoTime(token.expiresAtMs),
     expiresSoon: expiresSoon(token, nowMs),
     revokedAt: isoTime(token.revokedAtMs),
-    rotatedAt: isoTime(token.rotatedAtMs),
     // The store knows the uses of other nodes, and this node knows the last minute.
     lastUsedAt: isoTime(latest(token.lastUsedAtMs, figures?.lastUsedAtMs)),
     ...rateReply(token.rate),
     createdBy: token.createdBy ?? null,
-    revokedBy: token.revokedBy ?? null,
-    figures: figures === undefined ? null : figuresReply(figures),
+    figures: figures ? { created: figures.created, refused: refusedIn(figures) } : null,
   };
 }
 
@@ -199,18 +165,6 @@ function rateReply(rate: Rate | undefined): Pick<Token, 'rate' | 'burst'> {
   return rate === undefined
     ? { rate: null, burst: null }
     : { rate: rateText(rate), burst: rate.burst };
-}
-
-function figuresReply({ refusals, lastAtMs, ...counts }: Counted): TokenFigures {
-  const { created, same, taken, failed } = counts;
-  const byCode = [...refusals].map(([problem, { count, lastAtMs }]) => {
-    const { code, when } = problems[problem];
-    return { code, when, count, lastAt: isoTime(lastAtMs) };
-  });
-  const refused = byCode.reduce((sum, { count }) => sum + count, 0);
-  const mostFirst = byCode.toSorted((one, other) => other.count - one.count);
-  const lastUsedAt = isoTime(lastAtMs);
-  return { created, same, taken, failed, refused, refusals: mostFirst, lastUsedAt };
 }
 
 /** @returns a message if the body is wrong */

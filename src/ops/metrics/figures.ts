@@ -2,12 +2,18 @@ import type { BackupRecord } from '../../store/backups.ts';
 import type { JobRecord } from '../../store/jobs.ts';
 import type { SharedStore } from '../../store/store.ts';
 import type { TokenCounts, TokenRecord } from '../../store/tokens.ts';
+import type { httpThreadLayout, Measures, writerLayout } from '../../threads/measures.ts';
 import { bestEffort } from '../best-effort.ts';
 import type { StoreSizes } from '../contract.ts';
 import type { Health } from '../health/health.ts';
 import type { TokenFigureTable } from '../token-figures.ts';
 import { type Count, missingPlants } from './plant-count.ts';
-import type { Measured } from './samples.ts';
+
+/** The measures of all threads. */
+interface Measured {
+  readonly httpThreads: readonly Measures<typeof httpThreadLayout>[];
+  readonly writers: readonly Measures<typeof writerLayout>[];
+}
 
 /** Reading these costs nothing. */
 interface CurrentFigures {

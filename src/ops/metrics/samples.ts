@@ -9,17 +9,13 @@ import {
   secondsBounds,
   since,
   sumOf,
-  type writerLayout,
 } from '../../threads/measures.ts';
 import type { Sample, Tally } from '../contract.ts';
 
-/** The measures of all threads. */
-export interface Measured {
-  readonly httpThreads: readonly Measures<typeof httpThreadLayout>[];
-  readonly writers: readonly Measures<typeof writerLayout>[];
-}
+type HttpThreads = readonly Measures<typeof httpThreadLayout>[];
 
-export interface SampleSources extends Measured {
+export interface SampleSources {
+  readonly httpThreads: HttpThreads;
   readonly queuePlants: () => number;
   readonly connections: () => number;
 }
@@ -35,8 +31,8 @@ export interface Samples extends Disposable {
 
 interface Tallies {
   readonly creates: Readonly<Record<Outcome, Tally>>;
-  /** By problem, in the order of the catalogue. */
-  readonly refusals: readonly Tally[];
+  /** All refusals, also of taken and failed creates. */
+  readonly refused: Tally;
 }
 
 export interface RecentCreates {
@@ -51,7 +47,7 @@ const unavailableIndex = problemNames.indexOf('storeUnavailable');
 type Outcome = 'created' | 'same' | 'taken' | 'failed';
 
 /** Creates with this outcome since the start. */
-export function createsOf(httpThreads: Measured['httpThreads'], outcome: Outcome): number {
+export function createsOf(httpThreads: HttpThreads, outcome: Outcome): number {
   return sumOf(httpThreads.map((thread) => thread[outcome]))[0] ?? 0;
 }
 
@@ -84,13 +80,13 @@ export function startSamples(sources: SampleSources): Samples {
       return {
         created: sum(({ created }) => created),
         failed: sum(({ failed }) => failed),
-        unavailable: sum(({ refusals }) => refusals[unavailableIndex] ?? 0),
+        unavailable: sum(({ unavailable }) => unavailable),
       };
     },
     tallies() {
       const now = totalsOf(sources);
       const before = recent[0] ?? now;
-      const tally = (total: number, earlier = 0) => ({ total, lastMinute: total - earlier });
+      const tally = (total: number, earlier: number) => ({ total, lastMinute: total - earlier });
       const ofOutcome = (name: Outcome) => tally(now[name], before[name]);
       return {
         creates: {
@@ -99,7 +95,7 @@ export function startSamples(sources: SampleSources): Samples {
           taken: ofOutcome('taken'),
           failed: ofOutcome('failed'),
         },
-        refusals: now.refusals.map((total, index) => tally(total, before.refusals[index])),
+        refused: tally(now.refusals, before.refusals),
       };
     },
     [Symbol.dispose]: () => clearInterval(sampling),
@@ -107,19 +103,20 @@ export function startSamples(sources: SampleSources): Samples {
 }
 
 /** Counts since the start, and when they were read. */
-export interface Totals extends Readonly<Record<Outcome | 'refused', number>> {
+interface Totals extends Readonly<Record<Outcome | 'refused', number>> {
   readonly atMs: number;
   readonly monotonicMs: number;
   readonly createSeconds: Distribution;
-  readonly batchPlants: Distribution;
-  /** By problem, in the order of the catalogue. */
-  readonly refusals: readonly number[];
-  readonly anonymousRefusals: readonly number[];
+  /** Also of taken and failed creates, which are answered with a refusal, too. */
+  readonly refusals: number;
+  /** Refusals with 50301. */
+  readonly unavailable: number;
 }
 
-export function totalsOf({ httpThreads, writers }: Measured): Totals {
+function totalsOf({ httpThreads }: SampleSources): Totals {
   const [taken, failed] = [createsOf(httpThreads, 'taken'), createsOf(httpThreads, 'failed')];
-  const refusals = sumOf(httpThreads.map((thread) => thread.refusals));
+  const byProblem = sumOf(httpThreads.map((thread) => thread.refusals));
+  const refusals = byProblem.reduce((sum, count) => sum + count, 0);
   return {
     atMs: Date.now(),
     monotonicMs: performance.now(),
@@ -127,12 +124,10 @@ export function totalsOf({ httpThreads, writers }: Measured): Totals {
     same: createsOf(httpThreads, 'same'),
     taken,
     failed,
-    // Taken and failed creates are answered with a refusal, too.
-    refused: refusals.reduce((sum, count) => sum + count, 0) - taken - failed,
+    refused: refusals - taken - failed,
     createSeconds: distributionOf(httpThreads.map(({ createSeconds }) => createSeconds)),
-    batchPlants: distributionOf(writers.map(({ batchPlants }) => batchPlants)),
     refusals,
-    anonymousRefusals: sumOf(httpThreads.map((thread) => thread.anonymousRefusals)),
+    unavailable: byProblem[unavailableIndex] ?? 0,
   };
 }
 
@@ -145,9 +140,9 @@ function sampleOf(
   // Could be negative: a thread may be read between two counts of one request, and a client that
   // has gone is not answered.
   const rate = (name: Outcome | 'refused') => Math.max(0, now[name] - before[name]) / seconds;
-  const batches = since(now.batchPlants, before.batchPlants);
+  const creates = since(now.createSeconds, before.createSeconds);
   const quantileMs = (share: number) => {
-    const value = quantileSeconds(now, before, share);
+    const value = quantile(creates, secondsBounds, share);
     return value === undefined ? null : value * 1_000;
   };
   return {
@@ -159,13 +154,7 @@ function sampleOf(
     refusedPerSecond: rate('refused'),
     p50Ms: quantileMs(0.5),
     p99Ms: quantileMs(0.99),
-    batchPlants: batches.count === 0 ? null : batches.sum / batches.count,
     queuePlants: queuePlants(),
     connections: connections(),
   };
-}
-
-/** Of the creates between two moments; undefined without a create. */
-export function quantileSeconds(now: Totals, before: Totals, share: number): number | undefined {
-  return quantile(since(now.createSeconds, before.createSeconds), secondsBounds, share);
 }

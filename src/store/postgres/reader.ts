@@ -14,7 +14,6 @@ import type { PlantFilter, StoredPlant } from '../plants.ts';
 import { isSessionInForce } from '../sessions.ts';
 import type { StoreReader } from '../store.ts';
 import type { Connector } from './connector.ts';
-import { listHistory, listUnstoppedRuns } from './history.ts';
 import { pagesByIdRange } from './id-ranges.ts';
 import { postgresText } from './location.ts';
 import { newestWindows, timeAt } from './newest.ts';
@@ -71,8 +70,6 @@ export function readerOn(
     listBackups: () => read(listBackups),
     lastBeat: () => read(lastBeat),
     listJobs: () => read(listJobs),
-    listHistory: (afterMs) => read((query) => listHistory(query, afterMs)),
-    listUnstoppedRuns: (afterMs) => read((query) => listUnstoppedRuns(query, afterMs)),
     close,
     [Symbol.asyncDispose]: close,
   };

@@ -17,7 +17,6 @@ import type { PostgresLocation } from '../location.ts';
 import type { CommitPromise, SharedStore, Store, StoreReader, StoreShare } from '../store.ts';
 import { checkedConnector } from './checked-connector.ts';
 import { openConnector } from './connector.ts';
-import { recordMinute } from './history.ts';
 import { createPlants } from './plants.ts';
 import { openPool, type Pool } from './pool.ts';
 import { demandStore, readerOn } from './reader.ts';
@@ -166,6 +165,5 @@ function writesOn(pool: Pool, measures: Measures<typeof writerLayout>, callMs: n
     beat: (atMs) => write((query) => beat(query, node, atMs)),
     recordBackup: (backup) => write((query) => recordBackup(query, backup)),
     recordJob: (run) => write((query) => recordJob(query, run)),
-    recordMinute: (minute) => write((query) => recordMinute(query, minute)),
   };
 }

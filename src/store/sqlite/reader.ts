@@ -2,7 +2,6 @@ import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate } from 'node:timers/promises';
 import { limits } from '../../limits.ts';
 import type { BackupRecord } from '../backups.ts';
-import { countsIn, type HistoryMinute, type UnstoppedRun } from '../history.ts';
 import type { JobName, JobRecord } from '../jobs.ts';
 import {
   countByCreator,
@@ -25,7 +24,7 @@ import {
   outcomesOf,
   plantPage,
 } from './plant-rows.ts';
-import { arrivalsSince, backupsSince, heartbeatSince, historySince, pragma } from './schema.ts';
+import { arrivalsSince, backupsSince, heartbeatSince, pragma } from './schema.ts';
 import { openSqliteSnapshot } from './snapshot.ts';
 import { countTokens, isLive, isToken, ofSession, tokenRecords } from './token-rows.ts';
 
@@ -67,8 +66,6 @@ export function openSqliteReader(path: string): StoreReader {
     listBackups: async () => read(listBackups),
     lastBeat: async () => read(lastBeat),
     listJobs: async () => read(listJobs),
-    listHistory: async (afterMs) => read(() => listHistory(db, afterMs)),
-    listUnstoppedRuns: async (afterMs) => read(() => listUnstoppedRuns(db, afterMs)),
     close,
     [Symbol.asyncDispose]: close,
   };
@@ -125,40 +122,4 @@ export function listJobs(db: DatabaseSync): JobRecord[] {
         ? undefined
         : { atMs: row['succeeded_at'] as number, tookMs: row['took_ms'] as number },
   }));
-}
-
-function listHistory(db: DatabaseSync, afterMs: number): HistoryMinute[] {
-  if (pragma(db, 'user_version') < historySince) return [];
-  const select = db.prepare(
-    `SELECT minute_at AS atMs, max(started_at) AS startedAtMs, sum(created) AS created,
-       sum(same) AS same, sum(taken) AS taken, sum(failed) AS failed, sum(refused) AS refused,
-       string_agg(refusals, ',') AS refusals, string_agg(refused_senders, ',') AS refusedSenders,
-       max(p50_us) AS p50Us, max(p99_us) AS p99Us, max(queue_plants) AS queuePlants,
-       sum(connections) AS connections
-     FROM history WHERE minute_at > ? GROUP BY minute_at ORDER BY minute_at`,
-  );
-  return (select.all(afterMs) as unknown as HistoryRow[]).map((row) => ({
-    ...row,
-    refusals: countsIn(row.refusals),
-    refusedSenders: countsIn(row.refusedSenders),
-    p50Us: row.p50Us ?? undefined,
-    p99Us: row.p99Us ?? undefined,
-  }));
-}
-
-function listUnstoppedRuns(db: DatabaseSync, afterMs: number): UnstoppedRun[] {
-  if (pragma(db, 'user_version') < historySince) return [];
-  const select = db.prepare(
-    `SELECT started_at AS startedAtMs, max(minute_at) AS lastMs FROM history WHERE minute_at > ?
-     GROUP BY node HAVING max(stopped_at) = 0 ORDER BY lastMs`,
-  );
-  return select.all(afterMs) as unknown as UnstoppedRun[];
-}
-
-interface HistoryRow
-  extends Omit<HistoryMinute, 'refusals' | 'refusedSenders' | 'p50Us' | 'p99Us'> {
-  readonly refusals: string | null;
-  readonly refusedSenders: string | null;
-  readonly p50Us: number | null;
-  readonly p99Us: number | null;
 }

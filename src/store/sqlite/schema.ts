@@ -116,9 +116,6 @@ export const heartbeatSince = 3;
 /** The first version that has the journal of arrivals, and the table of jobs. */
 export const arrivalsSince = 5;
 
-/** The first version whose history has all columns. */
-export const historySince = 9;
-
 /** Migrates from a version (0 is an empty file). Call it in a transaction. */
 export function migrate(db: DatabaseSync, from: number): void {
   for (const step of steps.slice(from)) db.exec(step);

@@ -83,7 +83,6 @@ function storeOn(
     beat: (atMs) => writer.run('beat', atMs),
     recordBackup: (backup) => writer.run('recordBackup', backup),
     recordJob: (run) => writer.run('recordJob', run),
-    recordMinute: (minute) => writer.run('recordMinute', minute),
   };
 }
 

@@ -1,7 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { backupTransactions } from './backup-transactions.ts';
 import { inTransaction } from './database.ts';
-import { historyTransactions } from './history-transactions.ts';
 import { jobTransactions } from './job-transactions.ts';
 import { plantTransactions } from './plant-transactions.ts';
 import { sessionTransactions } from './session-transactions.ts';
@@ -28,6 +27,5 @@ export function prepareTransactions(db: DatabaseSync, options: TransactionOption
     ...sessionTransactions(base),
     ...backupTransactions(base),
     ...jobTransactions(base),
-    ...historyTransactions(base),
   };
 }

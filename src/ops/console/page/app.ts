@@ -1,260 +1,235 @@
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import type { Overview, Session } from '../../contract.ts';
-import { type Api, AwayError, createApi } from './api.ts';
+import { render } from 'preact';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { Backups } from './backups.ts';
-import { ExactText, Failure } from './components.ts';
-import { Configuration } from './configuration.ts';
-import { HistoryPage } from './history.ts';
-import { type Children, html } from './html.ts';
-import { LinkSignIn, linkIn } from './link-sign-in.ts';
+import { ConfigurationPage } from './configuration.ts';
 import { OverviewPage } from './overview.ts';
-import { PlantDetail } from './plant.ts';
-import { Plants } from './plants.ts';
-import { RefusalDetail } from './refusal.ts';
+import { PlantPage, Plants } from './plants.ts';
 import { Refusals } from './refusals.ts';
-import { usePolling } from './requests.ts';
-import { type Route, useRoute } from './router.ts';
-import { type KeyedPage, useShortcuts } from './shortcuts.ts';
-import { SignIn } from './sign-in.ts';
-import { TokenDetail } from './token.ts';
+import { Bare, LinkSignIn, SignIn } from './sign-in.ts';
+import {
+  createStore,
+  type PageProps,
+  type SourceName,
+  type State,
+  type Store,
+  useStore,
+} from './state.ts';
 import { Tokens } from './tokens.ts';
+import { Badge, type Children, Dialog, Facts, Failure, h } from './ui.ts';
 
-const everyMs = 2_000;
+interface Page {
+  readonly path: string;
+  readonly title: string;
+  /** The key that leads to the page, after `g`. */
+  readonly key: string;
+  readonly source: SourceName;
+  readonly content: (props: PageProps) => Children;
+}
 
-/**
- * `isNew`: signed in on this page, and not before it was loaded. `notice`: why a sign-in link has
- * not replaced this session.
- */
-type SignedIn =
-  | (Session & { readonly isNew?: true; readonly notice?: string })
-  | 'unknown'
-  | { readonly link: string }
-  | { readonly why: string | undefined };
+const pages: readonly Page[] = [
+  { path: '/', title: 'Overview', key: 'o', source: 'samples', content: OverviewPage },
+  { path: '/plants', title: 'Plants', key: 'p', source: 'overview', content: Plants },
+  { path: '/refusals', title: 'Refusals', key: 'r', source: 'refusals', content: Refusals },
+  { path: '/tokens', title: 'Tokens', key: 't', source: 'tokens', content: Tokens },
+  { path: '/backups', title: 'Backups', key: 'b', source: 'backups', content: Backups },
+  {
+    path: '/configuration',
+    title: 'Configuration',
+    key: 'c',
+    source: 'configuration',
+    content: ConfigurationPage,
+  },
+];
 
-export function App() {
-  const [session, setSession] = useState<SignedIn>('unknown');
-  const api = useMemo(() => createApi(() => setSession((last) => signedOut(last))), []);
-  const link = linkIn(useRoute());
+interface Route {
+  readonly path: string;
+  readonly query: URLSearchParams;
+}
+
+/** The fragment of the address, such as `/plants?tag=Alnus`. */
+function useRoute(): Route {
+  const [hash, setHash] = useState(location.hash);
   useEffect(() => {
-    if (link !== undefined) setSession({ link });
-  }, [link]);
-  if (session === 'unknown') return html`<${Start} api=${api} onSignedIn=${setSession} />`;
-  if ('link' in session) {
-    const onRefused = (why: string, kept?: Session) =>
-      setSession(kept ? { ...kept, notice: why } : { why });
-    return html`<${LinkSignIn} api=${api} link=${session.link} onSignedIn=${setSession} onRefused=${onRefused} />`;
-  }
-  if (!('name' in session))
-    return html`<${SignIn} api=${api} why=${session.why} onSignedIn=${({ name }: Session) => setSession({ name, isNew: true })} />`;
-  return html`<${Console} api=${api} ...${session} onSignedOut=${() => setSession({ why: undefined })} />`;
+    const follow = () => setHash(location.hash);
+    addEventListener('hashchange', follow);
+    return () => removeEventListener('hashchange', follow);
+  }, []);
+  return useMemo(() => {
+    const [path = '', query = ''] = hash.slice(1).split('?');
+    return { path: path.replace(/\/+$/, '') || '/', query: new URLSearchParams(query) };
+  }, [hash]);
 }
 
-function signedOut(last: SignedIn): SignedIn {
-  if (last === 'unknown') return { why: undefined };
-  return 'name' in last ? { why: 'Your session has ended. Sign in again to go on here.' } : last;
-}
-
-/** Until the service has told whether there is a session. */
-function Start({ api, onSignedIn }: { api: Api; onSignedIn: (session: Session) => void }) {
-  const { answer, error } = usePolling(api.session, everyMs);
-  useEffect(() => answer && onSignedIn(answer), [answer]);
-  return html`<main class="sign-in"><h1 class="unseen">Plant Store</h1><${Trouble} error=${error} /></main>`;
+function App() {
+  const store = useMemo(createStore, []);
+  const state = useStore(store);
+  const route = useRoute();
+  const [link, setLink] = useState<string | undefined>();
+  const linkHere = route.path === '/sign-in' ? route.query.get('link') : null;
+  useLayoutEffect(() => {
+    if (linkHere === null) return;
+    setLink(linkHere);
+    history.replaceState(null, '', '#/');
+    dispatchEvent(new HashChangeEvent('hashchange'));
+  }, [linkHere]);
+  useEffect(() => {
+    if (linkHere === null && link === undefined) void store.resume();
+  }, []);
+  const { session, trouble } = state;
+  const isSignedIn = session !== 'unknown' && 'name' in session;
+  if (link !== undefined && !isSignedIn && (session === 'unknown' || session.why === ''))
+    return h(LinkSignIn, { store, link });
+  if (session === 'unknown') return h(Bare, { children: h(Failure, { error: trouble }) });
+  if ('why' in session) return h(SignIn, { store, why: session.why });
+  return h(Console, { store, state, route, ...session });
 }
 
 interface ConsoleProps {
-  readonly api: Api;
+  readonly store: Store;
+  readonly state: State;
+  readonly route: Route;
   readonly name: string;
-  readonly isNew?: true;
-  readonly notice?: string;
-  readonly onSignedOut: () => void;
+  readonly notice: string;
 }
 
-function Console({ api, name, isNew, notice, onSignedOut }: ConsoleProps) {
-  const route = useRoute();
-  const { answer: overview, answeredAtMs, error, isStale } = usePolling(api.overview, everyMs);
-  const { title, content } = pageAt(route, { api, name, overview, answeredAtMs, isStale });
-  const heading = useHeading(title, route.path, isNew);
-  const shortcuts = useShortcuts(pages, route.path);
+function Console({ store, state, route, name, notice }: ConsoleProps) {
+  const { path, query } = route;
+  const [id] = /(?<=^\/plants\/).+/.exec(path) ?? [];
+  const page = pages.find((one) => one.path === (id === undefined ? path : '/plants'));
+  const title = id === undefined ? (page?.title ?? 'Not found') : `Plant ${id}`;
+  const heading = useRef<HTMLHeadingElement>(null);
+  const shortcuts = useShortcuts(path);
+  useEffect(() => {
+    document.title = `${title} · Plant Store`;
+    heading.current?.focus({ preventScroll: true });
+    scrollTo(0, 0);
+  }, [title]);
+  useEffect(() => store.show(page?.source ?? 'overview'), [store, page]);
   const skip = (event: Event) => {
     event.preventDefault();
     heading.current?.focus();
   };
-  return html`
-    <a class="skip" href="#content" onClick=${skip}>Skip to the content</a>
-    <header>
-      <a class="brand" href="#/"><img src="/console/icon.svg" alt="" width="24" height="24" />Plant Store</a>
-      <${Readiness} overview=${overview} error=${error} isStale=${isStale} />
-      <span class="user"><span class="on-wide">Signed in as</span> <b>${name}</b></span>
-      <${SignOut} api=${api} onSignedOut=${onSignedOut} />
-      <button class="on-wide" aria-label="Keyboard shortcuts" title="Keyboard shortcuts (?)" onClick=${shortcuts.show}>?</button>
-      <${Navigation} path=${route.path} />
-    </header>
-    ${shortcuts.dialog}
-    <${Trouble} error=${error} />
-    <${LinkRefused} why=${notice} name=${name} path=${route.path} />
-    <main id="content"><h1 ref=${heading} tabindex="-1">${title}</h1>${content}</main>`;
+  const content =
+    id !== undefined
+      ? h(PlantPage, { key: id, store, id })
+      : page
+        ? h(page.content, { key: page.path, store, state, query })
+        : h('p', {}, 'There is no such page. Choose one above.');
+  return [
+    h('a', { class: 'skip', href: '#content', onClick: skip }, 'Skip to the content'),
+    h(
+      'header',
+      {},
+      h(
+        'a',
+        { class: 'brand', href: '#/' },
+        h('img', { src: '/console/icon.svg', alt: '', width: 24, height: 24 }),
+        'Plant Store',
+      ),
+      h(Navigation, { page }),
+      h(Standing, { state }),
+      h('b', { class: 'user', title: `Signed in as ${name}` }, name),
+      h('button', { onClick: () => store.signOut() }, 'Sign out'),
+      h(
+        'button',
+        {
+          'aria-label': 'Keyboard shortcuts',
+          title: 'Keyboard shortcuts',
+          onClick: shortcuts.show,
+        },
+        '?',
+      ),
+    ),
+    shortcuts.dialog,
+    h(Failure, { error: state.trouble }),
+    notice !== '' &&
+      h(Failure, { error: new Error(`${notice} You are still signed in as ${name}.`) }),
+    h(
+      'main',
+      { id: 'content', class: state.trouble ? 'stale' : '' },
+      h('h1', { ref: heading, tabIndex: -1 }, title),
+      content,
+    ),
+  ];
 }
 
-/** The pages of the navigation. `key` is the second key of its shortcut. */
-const pages: readonly KeyedPage[] = [
-  { path: '/', title: 'Overview', key: 'o' },
-  { path: '/history', title: 'History', key: 'h' },
-  { path: '/plants', title: 'Plants', key: 'p' },
-  { path: '/refusals', title: 'Refusals', key: 'r' },
-  { path: '/tokens', title: 'Tokens', key: 't' },
-  { path: '/backups', title: 'Backups', key: 'b' },
-  { path: '/configuration', title: 'Configuration', key: 'c' },
-];
+function Navigation({ page }: { page: Page | undefined }) {
+  const links = pages.map(({ path, title }) =>
+    h('a', { href: `#${path}`, 'aria-current': path === page?.path ? 'page' : undefined }, title),
+  );
+  return h('nav', { 'aria-label': 'Pages' }, links);
+}
 
-/** On a phone it is wider than the window, and scrolls to the current page. */
-function Navigation({ path }: { path: string }) {
-  const nav = useRef<HTMLElement>(null);
+/** Whether the service stores creates, as in `/readyz`. */
+function Standing({ state: { overview, trouble } }: { state: State }) {
+  const badge = trouble
+    ? h(Badge, { tone: 'bad', text: 'no answer' })
+    : overview &&
+      h(Badge, {
+        tone: overview.ready ? 'good' : 'bad',
+        text: overview.ready ? 'ready' : 'not ready',
+      });
+  return h('span', { role: 'status' }, badge);
+}
+
+const pairMs = 1_500;
+
+/**
+ * `?` lists the shortcuts, `/` leads to the search, and `g` with the key of a page to the page. They do
+ * nothing while somebody types or a dialog is open.
+ */
+function useShortcuts(path: string) {
+  const [isListed, setListed] = useState(false);
+  const isSearchAsked = useRef(false);
   useEffect(() => {
-    const show = () => {
-      const current = nav.current?.querySelector<HTMLElement>('[aria-current]');
-      if (!nav.current || !current) return;
-      nav.current.scrollLeft =
-        current.offsetLeft - (nav.current.clientWidth - current.offsetWidth) / 2;
+    let goUntilMs = 0;
+    const follow = (event: KeyboardEvent) => {
+      if (!isShortcut(event)) return;
+      const page =
+        event.timeStamp < goUntilMs ? pages.find(({ key }) => key === event.key) : undefined;
+      goUntilMs = event.key === 'g' ? event.timeStamp + pairMs : 0;
+      if (page) location.hash = `#${page.path}`;
+      else if (event.key === '?') setListed(true);
+      else if (event.key === '/') isSearchAsked.current = !focusSearch();
+      else return;
+      if (isSearchAsked.current) location.hash = '#/plants';
+      event.preventDefault();
     };
-    show();
-    addEventListener('resize', show);
-    return () => removeEventListener('resize', show);
+    document.addEventListener('keydown', follow);
+    return () => document.removeEventListener('keydown', follow);
+  }, []);
+  useEffect(() => {
+    if (isSearchAsked.current) focusSearch();
+    isSearchAsked.current = false;
   }, [path]);
-  return html`
-    <nav ref=${nav} aria-label="Pages">
-      ${pages.map((page) => html`<a href="#${page.path}" aria-current=${isWithin(path, page.path) ? 'page' : undefined}>${page.title}</a>`)}
-    </nav>`;
+  const close = () => setListed(false);
+  const keys = (...names: string[]) => names.map((name) => h('kbd', { class: 'badge' }, name));
+  const children = [
+    h(Facts, {
+      facts: [
+        [keys('?'), 'Show this list'],
+        [keys('/'), 'Search or filter'],
+        ...pages.map(({ key, title }) => [keys('g', key), title] as const),
+      ],
+    }),
+    h('p', { class: 'actions' }, h('button', { autoFocus: true, onClick: close }, 'Close')),
+  ];
+  const dialog = isListed && h(Dialog, { title: 'Keyboard shortcuts', onClose: close, children });
+  return { show: () => setListed(true), dialog };
 }
 
-function isWithin(path: string, link: string): boolean {
-  return path === link || (link !== '/' && path.startsWith(`${link}/`));
+function isShortcut({ key, ctrlKey, metaKey, altKey, isComposing, target }: KeyboardEvent) {
+  if (key.length !== 1 || ctrlKey || metaKey || altKey || isComposing) return false;
+  const isTyping =
+    target instanceof Element && target.closest('input:not([type="checkbox"]), select');
+  return !isTyping && document.querySelector('dialog[open]') === null;
 }
 
-interface Shown {
-  readonly api: Api;
-  readonly name: string;
-  readonly overview: Overview | undefined;
-  readonly answeredAtMs: number | undefined;
-  readonly isStale: boolean;
+/** @returns whether the page has a search */
+function focusSearch(): boolean {
+  const input = document.querySelector<HTMLElement>('[role="search"] :is(input, select)');
+  input?.focus();
+  return input !== null;
 }
 
-function pageAt(
-  { path, query }: Route,
-  { api, name, overview, answeredAtMs, isStale }: Shown,
-): { title: string; content: Children } {
-  if (path === '/history')
-    return { title: 'History', content: html`<${HistoryPage} api=${api} query=${query} />` };
-  if (path === '/plants')
-    return { title: 'Plants', content: html`<${Plants} api=${api} query=${query} />` };
-  if (path.startsWith('/plants/')) {
-    const id = path.slice('/plants/'.length);
-    return {
-      title: `Plant ${id}`,
-      content: html`<${PlantDetail} key=${id} api=${api} id=${id} />`,
-    };
-  }
-  if (path === '/refusals')
-    return { title: 'Refusals', content: html`<${Refusals} api=${api} query=${query} />` };
-  if (path.startsWith('/refusals/')) {
-    const requestId = decoded(path.slice('/refusals/'.length));
-    return {
-      title: `Request ${requestId}`,
-      content: html`<${RefusalDetail} key=${requestId} api=${api} requestId=${requestId} />`,
-    };
-  }
-  if (path === '/tokens')
-    return { title: 'Tokens', content: html`<${Tokens} api=${api} signedInAs=${name} />` };
-  if (path.startsWith('/tokens/')) {
-    const token = decoded(path.slice('/tokens/'.length));
-    return {
-      title: `Token ${token}`,
-      content: html`<${TokenDetail} key=${token} api=${api} name=${token} signedInAs=${name} />`,
-    };
-  }
-  if (path === '/backups') return { title: 'Backups', content: html`<${Backups} api=${api} />` };
-  if (path === '/configuration') {
-    return {
-      title: 'Configuration',
-      content: html`<${Configuration} settings=${overview?.configuration} />`,
-    };
-  }
-  if (path !== '/') return { title: 'Not found', content: html`<${NoSuchPage} path=${path} />` };
-  return {
-    title: 'Overview',
-    content: html`<${OverviewPage} api=${api} query=${query} overview=${overview} answeredAtMs=${answeredAtMs} isStale=${isStale} />`,
-  };
-}
-
-function NoSuchPage({ path }: { path: string }) {
-  return html`
-    <section class="card empty">
-      <h2>There is no such page</h2>
-      <p>The console has nothing at <code>#<${ExactText} text=${path} isExcerpt /></code>. Go to the <a href="#/">overview</a>, or choose a page above.</p>
-    </section>`;
-}
-
-/** A part of an address that somebody may have typed. */
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
-}
-
-/** Sets the title of the page. After a sign-in or a change of page, the heading has the focus. */
-function useHeading(title: string, path: string, isMovedTo = false) {
-  const heading = useRef<HTMLHeadingElement>(null);
-  const isFirst = useRef(!isMovedTo);
-  useEffect(() => {
-    document.title = `${title} · Plant Store`;
-    // The page scrolls by itself (see `keepScroll`).
-    if (!isFirst.current) heading.current?.focus({ preventScroll: true });
-    isFirst.current = false;
-  }, [title, path]);
-  return heading;
-}
-
-interface ReadinessProps {
-  readonly overview: Overview | undefined;
-  readonly error: Error | undefined;
-  readonly isStale: boolean;
-}
-
-function Readiness(props: ReadinessProps) {
-  const [tone, text] = readinessOf(props);
-  return html`<span role="status" class="badge ${tone}">${text}</span>`;
-}
-
-function readinessOf({ overview, error, isStale }: ReadinessProps): readonly string[] {
-  // An answer with an error does not tell whether the service is ready.
-  if (error !== undefined && !(error instanceof AwayError)) return ['bad', 'Not known'];
-  if (isStale) return ['bad', 'No answer'];
-  if (overview === undefined) return ['', '…'];
-  if (!overview.ready) return ['bad', 'Not ready'];
-  return overview.checks.some(({ level }) => level === 'warning')
-    ? ['changed', 'Ready, with a warning']
-    : ['good', 'Ready'];
-}
-
-/** Why the console shows old figures. */
-function Trouble({ error }: { error: Error | undefined }) {
-  const says = error instanceof AwayError ? `${error.message} Trying again.` : error?.message;
-  return html`<div role="alert">${says && html`<p class="banner">${says}</p>`}</div>`;
-}
-
-/** Until the next page. */
-function LinkRefused({ why, name, path }: { why?: string; name: string; path: string }) {
-  const [isOpen, setOpen] = useState(why !== undefined);
-  const first = useRef(path);
-  useEffect(() => {
-    if (path !== first.current) setOpen(false);
-  }, [path]);
-  return html`<div role="alert">${isOpen && html`<p class="banner">${why} You are still signed in as ${name}.</p>`}</div>`;
-}
-
-function SignOut({ api, onSignedOut }: { api: Api; onSignedOut: () => void }) {
-  const [error, setError] = useState<Error | undefined>();
-  const signOut = () => api.signOut().then(onSignedOut, setError);
-  return html`<button onClick=${signOut}>Sign out</button><${Failure} error=${error} />`;
-}
+render(h(App, {}), document.body);

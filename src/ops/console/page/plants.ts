@@ -1,226 +1,219 @@
-import { useMemo, useState } from 'preact/hooks';
-import { limits } from '../../../limits.ts';
-import type { StoredPlant } from '../../contract.ts';
-import type { Api } from './api.ts';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { PlantCount, PlantPage as PlantPart, StoredPlant } from '../../contract.ts';
+import type { Ask, PageProps, Store } from './state.ts';
 import {
   type Column,
+  choice,
   ExactText,
+  Facts,
   Failure,
-  LocalTime,
-  Result,
-  Skeleton,
-  Table,
-} from './components.ts';
-import { localTime, plantsText, zoneNow } from './format.ts';
-import { html } from './html.ts';
-import { PlantCount } from './plant-count.ts';
-import { creatorsIn, JumpToId, PlantFilters } from './plant-filters.ts';
-import { type PlantSearch, usePlantSearch } from './plant-search.ts';
-import {
-  fileOf,
-  isFiltered,
-  type PlantView,
-  pathOf,
-  plantsOfToken,
-  timeFaultOf,
-  viewFrom,
-  withoutFilter,
-} from './plant-view.ts';
-import { useAnswer } from './requests.ts';
-import { pushPath, replacePath } from './router.ts';
-import { NoSuchToken } from './token-list.ts';
-import { useTyped } from './typed.ts';
-
-/** The address tells what is shown, so each view is a link. */
-export function Plants({ api, query }: { api: Api; query: URLSearchParams }) {
-  const view = useMemo(() => viewFrom(query), [query]);
-  const fault = timeFaultOf(view);
-  const { answer: tokens } = useAnswer(api.tokens);
-  const names = useMemo(() => creatorsIn(tokens), [tokens]);
-  // Half a name would search the whole store for nothing. Enter searches for any name.
-  const isWhole = ({ createdBy }: PlantView) =>
-    createdBy === '' || tokens === undefined || names.includes(createdBy);
-  const [typed, type] = useTyped(view, (now) =>
-    pathOf(isWhole(now) ? now : { ...now, createdBy: view.createdBy }),
-  );
-  const [total, setTotal] = useState<number | undefined>();
-  const isNoneKnown = total === 0 && allOf(typed) === allOf(view);
-  const show = (change: Partial<PlantView>) => replacePath(pathOf({ ...typed, ...change, at: '' }));
-
-  const orders = [
-    ['newest', 'Newest first'],
-    ['id', 'By id'],
-  ] as const;
-  return html`
-    <${JumpToId} />
-    <${PlantFilters} typed=${typed} names=${names} fault=${fault} onType=${(change: Partial<PlantView>) => type({ ...change, at: '' })} onChoose=${show} />
-    <div class="plant-tools">
-      <fieldset class="choice">
-        <legend class="unseen">Order</legend>
-        ${orders.map(
-          ([order, title]) => html`
-            <label><input type="radio" name="order" checked=${view.order === order} onChange=${() => show({ order })} />
-              <span>${title}</span></label>`,
-        )}
-      </fieldset>
-      <p class="quiet on-phone">Times are in ${zoneNow()}.</p>
-      ${timeFaultOf(typed) === undefined && html`<${AllMatches} api=${api} view=${typed} onTotal=${setTotal} />`}
-    </div>
-    <${NoSuchToken} name=${view.createdBy} names=${tokens && names} onChoose=${(createdBy: string) => show({ createdBy })} />
-    ${fault === undefined && html`<${PlantList} api=${api} view=${view} isNoneKnown=${isNoneKnown} onShow=${show} />`}`;
-}
-
-/** The path of the first page. */
-function allOf(view: PlantView): string {
-  return pathOf({ ...view, at: '' });
-}
-
-interface MatchesProps {
-  readonly api: Api;
-  /** As typed: the address follows later. */
-  readonly view: PlantView;
-  readonly onTotal: (plants: number | undefined) => void;
-}
-
-function AllMatches({ api, view, onTotal }: MatchesProps) {
-  return html`
-    <${PlantCount} key=${allOf(view)} api=${api} view=${view} onTotal=${onTotal}>
-      <span>Download <a href=${fileOf(view, 'ndjson')} download>NDJSON</a> <a href=${fileOf(view, 'csv')} download>CSV</a></span>
-    <//>`;
-}
+  field,
+  h,
+  localText,
+  plantsText,
+  table,
+  useAct,
+  When,
+} from './ui.ts';
 
 const columns: readonly Column<StoredPlant>[] = [
-  {
-    head: 'Id',
-    isNumber: true,
-    cell: ({ id }) => html`<a class="whole-row" href="#/plants/${id}">${id}</a>`,
-  },
-  { head: 'Name', cell: ({ name }) => html`<${ExactText} text=${name} isExcerpt />` },
-  {
-    head: 'Tag',
-    cell: ({ tag }) => (tag === undefined ? '' : html`<${ExactText} text=${tag} isExcerpt />`),
-  },
-  {
-    head: 'Created',
-    isTime: true,
-    cell: ({ createdAt }) => html`<${LocalTime} time=${createdAt} />`,
-  },
-  { head: 'By', cell: ({ createdBy }) => html`<${Creator} name=${createdBy} />` },
+  { head: 'Id', kind: 'id', cell: ({ id }) => h('a', { href: `#/plants/${id}` }, id) },
+  { head: 'Name', kind: 'name', cell: ({ name }) => h(ExactText, { text: name }) },
+  { head: 'Tag', kind: 'tag', cell: ({ tag }) => h(Tag, { tag }) },
+  { head: 'Created', kind: 'time', cell: ({ createdAt }) => h(When, { time: createdAt }) },
+  { head: 'By', kind: 'client', cell: ({ createdBy }) => h(ExactText, { text: createdBy }) },
 ];
 
-/** A link to all plants of the same creator. */
-export function Creator({ name }: { name: string }) {
-  return html`<a class="own" href=${plantsOfToken(name)} title="All plants by ${name}"><${ExactText} text=${name} isExcerpt /></a>`;
+function Tag({ tag }: { tag: string | undefined }) {
+  return tag === undefined ? h('span', { class: 'quiet' }, 'none') : h(ExactText, { text: tag });
 }
 
-interface ListProps {
-  readonly api: Api;
-  readonly view: PlantView;
-  /** A count has found no plant. A search that finds one later is right. */
-  readonly isNoneKnown: boolean;
-  readonly onShow: (change: Partial<PlantView>) => void;
+/** The address has the filter, as the query of the API. */
+export function Plants({ store, query }: PageProps) {
+  const text = `${query}`;
+  return [h(Filters, { key: `filters ${text}`, query }), h(Found, { key: text, store, query })];
 }
 
-function PlantList({ api, view, isNoneKnown, onShow }: ListProps) {
-  const search = usePlantSearch(api, view);
-  const { plants, isEnd, isSearching, error, goOn, stop } = search;
-  const hasNone = search.view !== view || plants.length === 0;
-  if (isNoneKnown && hasNone && !error)
-    return html`<${Nothing} api=${api} view=${view} onShow=${onShow} />`;
-  if (search.view === undefined)
-    return html`
-      <div class="continuation late"><p class="progress">Searching…</p><button onClick=${stop}>Stop</button></div>
-      <${Skeleton} rows=${8} />`;
-  return html`
-    <${Failure} error=${error} />
-    ${plants.length > 0 && html`<div class="plants"><${Table} caption="Plants" columns=${columns} rows=${plants} rowKey=${({ id }: StoredPlant) => id} /></div>`}
-    ${plants.length === 0 && isEnd && view.at === '' && html`<${Nothing} api=${api} view=${view} onShow=${onShow} />`}
-    <div class="continuation">
-      <${Result}>${!isSearching && !error && summary(search)}<//>
-      ${isSearching && html`<p class="progress">${progress(search)}</p>`}
-      ${isSearching && html`<button onClick=${stop}>Stop</button>`}
-      ${!isSearching && isPartial(search) && plants.length === 0 && mayIgnoreCase(view) && html`<${IgnoreCase} onShow=${onShow} />`}
-      ${!isSearching && (error || isPartial(search)) && html`<button onClick=${goOn}>${error ? 'Try again' : 'Go on'}</button>`}
-      <${Pages} search=${search} view=${view} />
-    </div>`;
-}
+const textFields = [
+  ['name', 'Name contains'],
+  ['tag', 'Tag'],
+  ['createdBy', 'Created by'],
+] as const;
 
-const pagePlants = limits.ops.searchPlantsDefault;
+const timeFields = [
+  ['since', 'Since'],
+  ['until', 'Until'],
+] as const;
 
-/** The search has stopped before the page was full. */
-function isPartial({ plants, isEnd }: PlantSearch): boolean {
-  return !isEnd && plants.length < pagePlants;
-}
-
-function Pages({ search, view }: { search: PlantSearch; view: PlantView }) {
-  const { next, isEnd, isSearching } = search;
-  const hasNext = !isSearching && !isEnd && !isPartial(search) && next !== null;
-  const turn = (event: MouseEvent) => {
+function Filters({ query }: { query: URLSearchParams }) {
+  const search = (event: SubmitEvent) => {
     event.preventDefault();
-    pushPath(pathOf({ ...view, at: next ?? '' }), { isNextPage: true });
-    document.querySelector('h1')?.focus();
+    const form = new FormData(event.currentTarget as HTMLFormElement);
+    const value = (name: string) => `${form.get(name) ?? ''}`.trim();
+    if (value('id') !== '') {
+      location.hash = `#/plants/${encodeURIComponent(value('id'))}`;
+      return;
+    }
+    const times = timeFields.map(([name]) => [name, isoText(value(name))]);
+    const texts = ['name', 'tag', 'createdBy', 'order'].map((name) => [name, value(name)]);
+    const wanted = [...texts, ...times].filter(([, one]) => one !== '');
+    location.hash = `#/plants?${new URLSearchParams(wanted as [string, string][])}`;
   };
-  return html`
-    <div class="pages" role="group" aria-label="Pages of plants">
-      ${view.at !== '' && html`<a class="button" href="#${allOf(view)}">First page</a>`}
-      ${history.state?.isNextPage === true && html`<button onClick=${() => history.back()}>Previous</button>`}
-      ${hasNext && html`<a class="button" href="#${pathOf({ ...view, at: next })}" onClick=${turn}>Next</a>`}
-    </div>`;
+  const orders = [
+    { value: '', text: 'newest first' },
+    { value: 'id', text: 'by id' },
+  ];
+  return h(
+    'form',
+    { class: 'filters', role: 'search', onSubmit: search },
+    textFields.map(([name, label]) =>
+      field(label, { name, type: 'search', defaultValue: query.get(name) ?? '' }),
+    ),
+    timeFields.map(([name, label]) =>
+      field(label, {
+        name,
+        type: 'datetime-local',
+        defaultValue: inputText(query.get(name) ?? ''),
+      }),
+    ),
+    choice('Order', orders, { name: 'order', defaultValue: query.get('order') ?? '' }),
+    field('Id', { name: 'id', inputMode: 'numeric' }),
+    h('button', { class: 'main' }, 'Search'),
+  );
 }
 
-function progress(search: PlantSearch): string {
-  const { plants } = search;
-  const place = placeOf(search);
-  const doing = place === undefined ? 'Searching' : `Searched ${place}`;
-  return plants.length === 0 ? `${doing}…` : `${doing}, ${plantsText(plants.length)} so far…`;
+/** @param local the value of a field for a time */
+function isoText(local: string): string {
+  return local === '' ? '' : new Date(local).toISOString();
 }
 
-/** How far the search is; undefined if the service cannot tell. */
-function placeOf({ view, next, reachedAt }: PlantSearch): string | undefined {
-  if (view?.order === 'id' && next !== null) return `up to id ${next}`;
-  return reachedAt === null ? undefined : `back to ${localTime(reachedAt)}`;
+function inputText(iso: string): string {
+  return Number.isNaN(Date.parse(iso))
+    ? ''
+    : localText(iso).slice(0, -':ss'.length).replace(' ', 'T');
 }
 
-function summary(search: PlantSearch): string {
-  const { plants, isEnd, view } = search;
-  if (plants.length === 0 && isEnd) return view?.at ? 'No more plants.' : '';
-  const found = plantsText(plants.length);
-  if (isEnd) return `${found}, and no more.`;
-  if (!isPartial(search)) return `${found} shown, more on the next page.`;
-  return `${found} ${placeOf(search) ?? 'so far'}.`;
+/** One page of the plants that match, and more on demand. */
+function Found({ store, query }: { store: Store; query: URLSearchParams }) {
+  const { plants, next, isSearching, error, goOn, stop } = useSearch(store.ask, query);
+  const isEmpty = plants.length === 0 && next === null && !isSearching && !error;
+  return [
+    plants.length > 0 &&
+      table({ caption: 'Plants', columns, rows: plants, rowKey: ({ id }) => id }),
+    isEmpty && h('p', { class: 'quiet' }, 'No plant matches.'),
+    h(Failure, { error }),
+    h(
+      'p',
+      { class: 'row' },
+      isSearching && h('span', { role: 'status' }, 'Searching…'),
+      isSearching && h('button', { onClick: stop }, 'Stop'),
+      !isSearching && next !== null && h('button', { onClick: goOn }, 'More'),
+      h(Count, { store, query }),
+    ),
+  ];
 }
 
-function mayIgnoreCase({ name, tag, ignoreCase }: PlantView): boolean {
-  return (name !== '' || tag !== '') && ignoreCase === '';
+interface Search {
+  readonly plants: readonly StoredPlant[];
+  /** Where the search goes on; null at the end. */
+  readonly next: string | null;
+  readonly isSearching: boolean;
+  readonly error?: Error;
 }
 
-function IgnoreCase({ onShow }: Pick<ListProps, 'onShow'>) {
-  return html`<button onClick=${() => onShow({ ignoreCase: 'true' })}>Ignore case</button>`;
+const pagePlants = 50;
+const begun: Search = { plants: [], next: '', isSearching: true };
+
+/** Searches for one page of plants, in as many requests as it takes. */
+function useSearch(ask: Ask, query: URLSearchParams) {
+  const [search, setSearch] = useState(begun);
+  const ending = useRef(new AbortController());
+
+  async function goOn(from: Search): Promise<void> {
+    const { signal } = (ending.current = new AbortController());
+    const wanted = from.plants.length + pagePlants;
+    let now: Search = { plants: from.plants, next: from.next, isSearching: true };
+    try {
+      while (now.isSearching && now.next !== null) {
+        setSearch(now);
+        const limit = wanted - now.plants.length;
+        const path = `/plants?${partQuery(query, now.next, `${limit}`)}`;
+        const part = await ask<PlantPart>('GET', path, { signal });
+        const plants = [...now.plants, ...part.plants];
+        now = { plants, next: part.next, isSearching: plants.length < wanted };
+      }
+      setSearch({ ...now, isSearching: false });
+    } catch (error) {
+      if (signal.aborted) setSearch({ ...now, isSearching: false });
+      else setSearch({ ...now, isSearching: false, error: error as Error });
+    }
+  }
+
+  useEffect(() => {
+    void goOn(begun);
+    return () => ending.current.abort();
+  }, []);
+  return { ...search, goOn: () => void goOn(search), stop: () => ending.current.abort() };
 }
 
-/** The command names the store, so that it can run in any folder. */
-function NoPlantYet({ api }: { api: Api }) {
-  const { answer: overview } = useAnswer(api.overview);
-  return html`
-    <section class="card empty">
-      <h2>There is no plant yet</h2>
-      <p>Clients create plants with a token: <a href="#/tokens">create a token</a>.</p>
-      ${overview && html`<p>Or this command reads plants from a file:</p><pre tabindex="0"><code>plant-store import FILE --store ${overview.store.shellLocation}</code></pre>`}
-    </section>`;
+/** Of one request. @param next empty for the first */
+function partQuery(query: URLSearchParams, next: string, limit: string): URLSearchParams {
+  const order = query.get('order') || 'newest';
+  const part = new URLSearchParams(query);
+  part.set('order', order);
+  part.set('limit', limit);
+  if (next !== '') part.set(order === 'newest' ? 'before' : 'after', next);
+  return part;
 }
 
-/** Says what to do where there is nothing to see. */
-function Nothing({ api, view, onShow }: Pick<ListProps, 'api' | 'view' | 'onShow'>) {
-  if (!isFiltered(view)) return html`<${NoPlantYet} api=${api} />`;
-  const { tag, since, until } = view;
-  return html`
-    <section class="card empty">
-      <h2>No plant matches</h2>
-      ${tag !== '' && html`<p>A tag matches as a whole. The name matches in any part.</p>`}
-      <p class="actions">
-        ${mayIgnoreCase(view) && html`<${IgnoreCase} onShow=${onShow} />`}
-        ${(since || until) && html`<button onClick=${() => onShow({ since: '', until: '' })}>At any time</button>`}
-        <button onClick=${() => onShow(withoutFilter(view))}>Show all plants</button>
-      </p>
-    </section>`;
+/** Counts on demand, as a count reads the whole store. */
+function Count({ store, query }: { store: Store; query: URLSearchParams }) {
+  const act = useAct();
+  const [plants, setPlants] = useState<number | undefined>();
+  const ending = useRef(new AbortController());
+  useEffect(() => () => ending.current.abort(), []);
+  const run = async () => {
+    const { signal } = (ending.current = new AbortController());
+    let counted = 0;
+    for (let next: string | null = ''; next !== null; setPlants(counted)) {
+      const part = new URLSearchParams(query);
+      part.delete('order');
+      part.set('after', next);
+      const step = await store.ask<PlantCount>('GET', `/plants/count?${part}`, { signal });
+      counted += step.plants;
+      next = step.next;
+    }
+  };
+  return [
+    h('button', { disabled: act.isUnderWay, onClick: () => act.run(run) }, 'Count all that match'),
+    h('output', {}, plants !== undefined && plantsText(plants), act.isUnderWay && ' so far…'),
+    !ending.current.signal.aborted && h(Failure, { error: act.error }),
+  ];
+}
+
+/** One plant by its id. */
+export function PlantPage({ store, id }: { store: Store; id: string }) {
+  const [plant, setPlant] = useState<StoredPlant | undefined>();
+  const act = useAct();
+  useEffect(() => {
+    act.run(async () => setPlant(await store.ask<StoredPlant>('GET', `/plants/${id}`)));
+  }, []);
+  return [
+    h('p', {}, h('a', { href: '#/plants' }, 'All plants')),
+    h(Failure, { error: act.error }),
+    plant &&
+      h(
+        'section',
+        { class: 'card' },
+        h(Facts, {
+          facts: [
+            ['Id', h('code', {}, plant.id)],
+            ['Name', h(ExactText, { text: plant.name })],
+            ['Tag', h(Tag, { tag: plant.tag })],
+            ['Created', h(When, { time: plant.createdAt })],
+            ['By', h(ExactText, { text: plant.createdBy })],
+          ],
+        }),
+      ),
+  ];
 }

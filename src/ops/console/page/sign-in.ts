@@ -1,85 +1,62 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
-import type { Session } from '../../contract.ts';
-import { type Api, ApiError } from './api.ts';
-import { Failure } from './components.ts';
-import { html } from './html.ts';
-import { useAnswer } from './requests.ts';
+import { useEffect, useRef } from 'preact/hooks';
+import type { Store } from './state.ts';
+import { type Children, Failure, h, useAct } from './ui.ts';
 
-interface SignInProps {
-  readonly api: Api;
-  /** Why the operator must sign in again. */
-  readonly why: string | undefined;
-  readonly onSignedIn: (session: Session) => void;
-}
+const tokenCommand = 'plant-store token create NAME --role operate';
+const linkCommand = 'plant-store open';
 
-export function SignIn({ api, why, onSignedIn }: SignInProps) {
-  const input = useRef<HTMLInputElement>(null);
-  const [error, setError] = useState<Error | undefined>(
-    why === undefined ? failedSignIn() : new Error(why),
-  );
-  const { answer: provider } = useAnswer(api.provider);
-  const [isAsking, setAsking] = useState(false);
+/** @param why the operator must sign in again */
+export function SignIn({ store, why }: { store: Store; why: string }) {
+  const act = useAct();
+  const token = useRef<HTMLInputElement>(null);
   useEffect(() => {
     document.title = 'Sign in · Plant Store';
-    input.current?.focus();
+    token.current?.focus();
   }, []);
-
-  async function signIn(event: SubmitEvent): Promise<void> {
+  useEffect(() => {
+    if (act.error) token.current?.select();
+  }, [act.error]);
+  const signIn = (event: SubmitEvent) => {
     event.preventDefault();
-    const field = input.current;
-    if (!field || isAsking) return;
-    setAsking(true);
-    setError(undefined);
-    await api
-      .signIn({ token: field.value })
-      .then(onSignedIn, (refusal: Error) => setError(withWait(refusal)));
-    setAsking(false);
-    field.select();
-  }
-
-  return html`
-    <main class="sign-in">
-      <form onSubmit=${signIn}>
-        <img src="/console/icon.svg" alt="" width="40" height="40" />
-        <h1>Plant Store</h1>
-        ${
-          provider?.issuer &&
-          html`<a class="button main" href="/api/sign-in">Sign in with ${new URL(provider.issuer).host}</a>
-            <p class="quiet">or with a token</p>`
-        }
-        <label for="token">Operator token</label>
-        <input ref=${input} id="token" type="password" required autocomplete="current-password" aria-describedby="token-help" />
-        <button class=${provider?.issuer ? '' : 'main'} aria-busy=${isAsking}>${isAsking ? 'Signing in…' : 'Sign in'}</button>
-        <${Failure} error=${error} />
-        <div id="token-help" class="quiet">
-          ${error?.message.includes(tokenCommand) || html`<p>On the machine of the service, this command creates a token: <code>${tokenCommand}</code></p>`}
-          <p>This command signs in without a token: <code>plant-store open</code></p>
-        </div>
-      </form>
-    </main>`;
+    act.run(() => store.signIn({ token: token.current?.value ?? '' }));
+  };
+  const form = h(
+    'form',
+    { onSubmit: signIn },
+    h('img', { src: '/console/icon.svg', alt: '', width: 40, height: 40 }),
+    h('h1', {}, 'Plant Store'),
+    h('label', { for: 'token' }, 'Operator token'),
+    h('input', {
+      ref: token,
+      id: 'token',
+      type: 'password',
+      required: true,
+      autoComplete: 'current-password',
+      'aria-describedby': 'token-help',
+    }),
+    h('button', { class: 'main' }, 'Sign in'),
+    h(Failure, { error: act.error ?? (why === '' ? undefined : new Error(why)) }),
+    h(
+      'div',
+      { id: 'token-help', class: 'quiet' },
+      h('p', {}, 'On the machine of the service, this command makes a token:'),
+      h('code', {}, tokenCommand),
+      h('p', {}, 'This command signs in without a token:'),
+      h('code', {}, linkCommand),
+    ),
+  );
+  return h(Bare, { children: form });
 }
 
-/** An error of the service may name it, too. */
-const tokenCommand = 'plant-store token create NAME --role operate';
-
-const failures: Readonly<Record<string, string>> = {
-  unavailable: 'The identity provider cannot be reached now. A token still signs in.',
-  refused: 'The identity provider has not signed you in. The log of the service says why.',
-  'not an operator': 'Your account may not operate this service.',
-};
-
-/** Why the identity provider has sent the browser back. */
-function failedSignIn(): Error | undefined {
-  const why = new URLSearchParams(location.search).get('sign-in');
-  if (why === null) return undefined;
-  // A reload is a new attempt.
-  history.replaceState(null, '', location.pathname + location.hash);
-  return new Error(failures[why] ?? failures['refused']);
+/** Signs in by a link (`plant-store open`). Its secret has left the address already. */
+export function LinkSignIn({ store, link }: { store: Store; link: string }) {
+  useEffect(() => {
+    store.signIn({ link }).catch(({ message }: Error) => store.resume(message));
+  }, [link]);
+  return h(Bare, { children: h('p', { role: 'status' }, 'Signing in…') });
 }
 
-function withWait(refusal: Error): Error {
-  const seconds = refusal instanceof ApiError ? refusal.retryAfterSeconds : undefined;
-  return seconds === undefined
-    ? refusal
-    : new Error(`${refusal.message} Try again in ${seconds} s.`);
+/** A page without the frame of the console. */
+export function Bare({ children }: { children: Children }) {
+  return h('main', { class: 'sign-in' }, children);
 }

@@ -1,96 +1,79 @@
-import { useEffect, useState } from 'preact/hooks';
-import { problems } from '../../../contract/problems.ts';
-import { limits } from '../../../limits.ts';
-import { byName } from '../../../store/tokens.ts';
-import type { OtherCaller, Token } from '../../contract.ts';
-import type { Api } from './api.ts';
-import { type Column, ExactText, Failure, Result, Skeleton, Table, When } from './components.ts';
-import { html } from './html.ts';
-import { InspectTokenDialog } from './inspect-token.ts';
-import { NewTokenDialog } from './new-token.ts';
-import { tokenPath } from './router.ts';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type {
+  ChangedRate,
+  CreatedToken,
+  NewToken,
+  RateWish,
+  RotatedToken,
+  Rotation,
+  Token,
+} from '../../contract.ts';
+import type { PageProps, Store } from './state.ts';
 import {
-  End,
-  figureOf,
-  type Opened,
-  State,
-  TokenActions,
-  useTokenDialogs,
-  useTokens,
-} from './token-list.ts';
+  Badge,
+  type Children,
+  type Column,
+  choice,
+  count,
+  Dialog,
+  Distance,
+  ExactText,
+  Form,
+  field,
+  h,
+  Loading,
+  localText,
+  Result,
+  table,
+  useAct,
+} from './ui.ts';
 
-interface TokensProps {
-  readonly api: Api;
-  readonly signedInAs: string;
-}
+type Opened = 'create' | { readonly what: 'rotate' | 'rate' | 'revoke'; readonly token: Token };
 
-export function Tokens({ api, signedInAs }: TokensProps) {
-  const { list, error, refresh } = useTokens(api);
-  const { dialog, result, setResult, open } = useTokenDialogs(api, signedInAs, list, refresh);
-  const [isCreating, setCreating] = useState(false);
-  const [isInspecting, setInspecting] = useState(false);
-  const [order, setOrder] = useState<Order>({ by: 'name', isReversed: false });
-  // The button of a revoked token is gone, and the focus with it.
-  useEffect(() => {
-    if (result !== '' && document.activeElement === document.body)
-      document.querySelector('h1')?.focus();
-  }, [list]);
-  const closeNew = (done: string) => {
-    setCreating(false);
-    setResult(done);
-    refresh();
+export function Tokens({ store, state: { tokens, session } }: PageProps) {
+  const [opened, setOpened] = useState<Opened | undefined>();
+  const [done, setDone] = useState('');
+  if (!tokens) return h(Loading, {});
+  const close = (says = '') => {
+    setOpened(undefined);
+    setDone(says);
+    store.refresh();
   };
-  return html`
-    <button class="beside main" onClick=${() => setCreating(true)}>Create a token</button>
-    <p class="lead">Clients create plants with a token; operators sign in here with one.${' '}
-      <button class="small" onClick=${() => setInspecting(true)}>Whose token is it?</button></p>
-    <${Failure} error=${error} />
-    <${Result}>${result}<//>
-    ${!list && !error && html`<${Skeleton} rows=${6} />`}
-    ${list && html`<${Attention} tokens=${list.tokens} />`}
-    ${list && html`<div class="tokens"><${Table} caption="Tokens" columns=${columnsWith(open, order, setOrder)} rows=${ordered(shownOf(list.tokens), order)} rowKey=${keyOf} /></div>`}
-    ${list && list.leftOut > 0 && html`<p>Older expired and revoked tokens: ${list.leftOut}. <code>plant-store token list</code> shows all.</p>`}
-    ${list && list.otherCallers.length > 0 && html`<h2>Callers without a token of the store</h2><${Table} caption="Callers without a token of the store" columns=${callerColumns} rows=${list.otherCallers} rowKey=${({ name }: OtherCaller) => name} />`}
-    ${list && html`<p class="quiet">New plants and refusals are those of this service since its start, <${When} time=${list.since} />.</p>`}
-    ${isCreating && html`<${NewTokenDialog} api=${api} onClose=${closeNew} />`}
-    ${isInspecting && html`<${InspectTokenDialog} api=${api} onClose=${() => setInspecting(false)} />`}
-    ${dialog}`;
+  const own = typeof session === 'object' && 'name' in session ? session.name : '';
+  const { since, leftOut } = tokens;
+  return [
+    h('button', { class: 'main beside', onClick: () => setOpened('create') }, 'Create a token'),
+    h(Result, { says: done }),
+    table({
+      caption: 'Tokens',
+      columns: columnsWith(setOpened),
+      rows: tokens.tokens.toSorted(byStateAndName),
+      rowKey: ({ name, createdAt }) => `${createdAt} ${name}`,
+    }),
+    h(
+      'p',
+      { class: 'quiet' },
+      'New plants and refusals are those of this service since its start, ',
+      h(Distance, { time: since }),
+      '.',
+      leftOut > 0 && ` ${count(leftOut)} older expired and revoked tokens are not shown.`,
+    ),
+    opened === 'create' && h(CreateDialog, { store, onClose: close }),
+    typeof opened === 'object' &&
+      h(dialogs[opened.what], {
+        store,
+        token: opened.token,
+        isOwn: opened.token.name === own,
+        onClose: close,
+      }),
+  ];
 }
 
-/** Of a name, the newest secret, and those that are in force or in use. The page of a token has all. */
-function shownOf(tokens: readonly Token[]): readonly Token[] {
-  return byName(tokens).filter(
-    ({ name, state, figures }, index, all) =>
-      all[index - 1]?.name !== name || state === 'rotated' || figures !== null,
-  );
-}
-
-type Key = string | number;
-
-interface Order {
-  readonly by: keyof typeof orders;
-  readonly isReversed: boolean;
-}
-
-/** What the rows are ordered by, and the direction of the first press. */
-const orders = {
-  name: { keyOf: ({ name }: Token) => name, isReversed: false },
-  refused: { keyOf: ({ figures }: Token) => figures?.refused ?? -1, isReversed: true },
-  lastUsed: { keyOf: ({ lastUsedAt }: Token) => lastUsedAt ?? '', isReversed: true },
-  ends: {
-    keyOf: ({ revokedAt, expiresAt }: Token) => revokedAt ?? expiresAt ?? 'never',
-    isReversed: false,
-  },
-} as const;
-
-/** Tokens that have ended come last in each order. */
-function ordered(tokens: readonly Token[], { by, isReversed }: Order): readonly Token[] {
-  const keyOf: (token: Token) => Key = orders[by].keyOf;
-  const sign = isReversed ? -1 : 1;
-  const compare = (one: Key, other: Key) => sign * (Number(one > other) - Number(one < other));
-  return tokens.toSorted(
-    (one, other) =>
-      Number(hasEnded(one)) - Number(hasEnded(other)) || compare(keyOf(one), keyOf(other)),
+/** Tokens that have ended come last. */
+function byStateAndName(one: Token, other: Token): number {
+  return (
+    Number(hasEnded(one)) - Number(hasEnded(other)) ||
+    one.name.localeCompare(other.name, 'en', { numeric: true })
   );
 }
 
@@ -98,108 +81,249 @@ function hasEnded({ state }: Token): boolean {
   return state === 'expired' || state === 'revoked';
 }
 
-/** Tokens that end soon, and tokens that have ended and that clients still send. */
-function Attention({ tokens }: { tokens: readonly Token[] }) {
-  const days = limits.access.tokenExpiresSoonMs / 86_400_000;
-  const soon = tokens.filter(({ expiresSoon }) => expiresSoon);
-  const notes = [
-    {
-      about: `These tokens expire within ${days} days. Rotate a token that is still needed, and give its clients the new secret.`,
-      of: soon.filter(({ state }) => state !== 'rotated'),
-    },
-    {
-      about: `The old secrets of these tokens end within ${days} days, and are still in use. Their clients must move to the new secret.`,
-      of: soon.filter(({ state }) => state === 'rotated'),
-    },
-    {
-      about:
-        'Clients have sent these expired or revoked tokens since the start. Each request was refused.',
-      of: tokens.filter((token) => hasEnded(token) && isSent(token)),
-    },
-  ].filter(({ of }) => of.length > 0);
-  if (notes.length === 0) return null;
-  return html`
-    <div class="note changed">
-      ${notes.map(
-        ({ about, of }) => html`<p>${about}</p>
-          <ul>${of.map(({ name }) => html`<li><${TokenLink} name=${name} /></li>`)}</ul>`,
-      )}
-    </div>`;
-}
+const toneOf = { valid: 'good', rotated: 'warning', expired: '', revoked: '' } as const;
 
-function isSent({ figures }: Token): boolean {
-  return figures?.refusals.some(({ code }) => code === problems.tokenInvalid.code) === true;
-}
-
-function TokenLink({ name }: { name: string }) {
-  return html`<a href=${tokenPath(name)}><${ExactText} text=${name} /></a>`;
-}
-
-/** A new token may have the name of a revoked token. */
-function keyOf({ name, createdAt }: Token): string {
-  return `${createdAt} ${name}`;
-}
-
-function columnsWith(
-  onOpen: (opened: Opened) => void,
-  order: Order,
-  onOrder: (order: Order) => void,
-): readonly Column<Token>[] {
-  const sort = (by: Order['by']) => {
-    const isReversed = order.by === by ? !order.isReversed : orders[by].isReversed;
-    const direction = order.isReversed ? 'descending' : 'ascending';
-    return {
-      direction: order.by === by ? direction : 'none',
-      onSort: () => onOrder({ by, isReversed }),
-    } as const;
-  };
+function columnsWith(open: (opened: Opened) => void): readonly Column<Token>[] {
   return [
+    { head: 'Name', kind: 'name', cell: ({ name }) => h(ExactText, { text: name }) },
     {
-      head: 'Name',
-      sort: sort('name'),
-      cell: ({ name, state }) =>
-        html`<${TokenLink} name=${name} /> ${state !== 'valid' && html`<${State} state=${state} />`}`,
+      head: 'State',
+      kind: 'state',
+      cell: ({ state, expiresSoon }) =>
+        expiresSoon
+          ? h(Badge, { tone: 'warning', text: `${state}, ends soon` })
+          : h(Badge, { tone: toneOf[state], text: state }),
     },
     {
       head: 'Role',
-      cell: ({ role, rate }) =>
-        html`${role} ${rate !== null && html`<span class="quiet">up to ${rate}</span>`}`,
+      kind: 'role',
+      cell: ({ role, rate }) => (rate === null ? role : `${role}, ${rate}`),
     },
-    { head: 'New plants', isNumber: true, cell: ({ figures }) => figureOf(figures, 'created') },
+    {
+      head: 'New plants',
+      kind: 'number',
+      cell: ({ figures }) => (figures ? count(figures.created) : '–'),
+    },
     {
       head: 'Refused',
-      isNumber: true,
-      sort: sort('refused'),
-      cell: ({ figures }) => figureOf(figures, 'refused'),
+      kind: 'number',
+      cell: ({ figures, name }) =>
+        figures && figures.refused > 0
+          ? h(
+              'a',
+              { href: `#/refusals?${new URLSearchParams({ client: name })}` },
+              count(figures.refused),
+            )
+          : '–',
     },
     {
       head: 'Last used',
-      isTime: true,
-      sort: sort('lastUsed'),
-      cell: (token) =>
-        html`<${When} time=${token.lastUsedAt} or=${hasEnded(token) ? 'never' : 'not yet'} />`,
+      kind: 'distance',
+      cell: ({ lastUsedAt }) => h(Distance, { time: lastUsedAt, or: 'never' }),
     },
     {
-      head: 'Ends',
-      isTime: true,
-      sort: sort('ends'),
-      cell: (token) => html`<${End} token=${token} />`,
+      head: 'End',
+      kind: 'distance',
+      cell: ({ revokedAt, expiresAt }) => h(Distance, { time: revokedAt ?? expiresAt, or: 'none' }),
     },
-    {
-      head: 'Change',
-      cell: (token) => html`<${TokenActions} token=${token} onOpen=${onOpen} />`,
-    },
+    { head: 'Change', kind: 'change', cell: (token) => changesOf(token, open) },
   ];
 }
 
-const callerColumns: readonly Column<OtherCaller>[] = [
-  { head: 'Name', cell: ({ name }) => html`<${TokenLink} name=${name} />` },
-  { head: 'What it is', cell: ({ kind }) => kind },
-  { head: 'New plants', isNumber: true, cell: ({ figures }) => figureOf(figures, 'created') },
-  { head: 'Refused', isNumber: true, cell: ({ figures }) => figureOf(figures, 'refused') },
-  {
-    head: 'Last used',
-    isTime: true,
-    cell: ({ figures }) => html`<${When} time=${figures.lastUsedAt} />`,
-  },
+function changesOf(token: Token, open: (opened: Opened) => void): Children {
+  if (token.state !== 'valid') return undefined;
+  const button = (what: 'rotate' | 'rate' | 'revoke', verb: string) =>
+    h(
+      'button',
+      { 'aria-label': `${verb} ${token.name}`, onClick: () => open({ what, token }) },
+      verb,
+    );
+  return [
+    button('rotate', 'Rotate'),
+    token.role === 'create' && button('rate', 'Rate'),
+    button('revoke', 'Revoke'),
+  ];
+}
+
+interface CreateDialogProps {
+  readonly store: Store;
+  /** @param says what was done */
+  readonly onClose: (says?: string) => void;
+}
+
+function CreateDialog({ store, onClose }: CreateDialogProps) {
+  const act = useAct();
+  const [secret, setSecret] = useState<CreatedToken | undefined>();
+  if (secret) return h(SecretDialog, { key: 'secret', secret, onClose });
+  const roles = [
+    { value: 'create', text: 'create plants' },
+    { value: 'operate', text: 'operate the service' },
+  ];
+  const create = async (form: FormData) => {
+    const role = form.get('role') as NewToken['role'];
+    const body: NewToken = {
+      name: `${form.get('name')}`,
+      role,
+      expiresInDays: numberIn(form, 'days'),
+      ...(role === 'create' ? rateIn(form) : {}),
+    };
+    setSecret(await store.ask<CreatedToken>('POST', '/tokens', { body }));
+  };
+  const children = [
+    field('Name', { name: 'name', required: true, autoFocus: true }),
+    choice('Role', roles, { name: 'role' }),
+    daysField('Days until it expires (empty: never)'),
+    rateFields(),
+  ];
+  const form = h(Form, { act, verb: 'Create', onSubmit: create, onCancel: onClose, children });
+  return h(Dialog, { key: 'form', title: 'Create a token', onClose, children: form });
+}
+
+interface TokenDialogProps extends CreateDialogProps {
+  readonly token: Token;
+  /** Whether the operator has signed in with this token. */
+  readonly isOwn: boolean;
+}
+
+const graces = [
+  { value: '24', text: 'for a day' },
+  { value: '0', text: 'not at all: it has leaked' },
+  { value: '1', text: 'for an hour' },
+  { value: '168', text: 'for a week' },
+  { value: '720', text: 'for 30 days' },
 ];
+
+function RotateDialog({ store, token, isOwn, onClose }: TokenDialogProps) {
+  const act = useAct();
+  const [secret, setSecret] = useState<RotatedToken | undefined>();
+  if (secret) {
+    const { previousUntil } = secret;
+    const until = previousUntil === null ? 'has ended' : `ends at ${localText(previousUntil)}`;
+    const children = h('p', {}, `The old secret ${until}.`);
+    return h(SecretDialog, { key: 'secret', secret, onClose, children });
+  }
+  const { name, expiresAt } = token;
+  const rotate = async (form: FormData) => {
+    const expiresInDays = numberIn(form, 'days');
+    const body: Rotation = { name, graceHours: Number(form.get('grace')), expiresInDays };
+    setSecret(await store.ask<RotatedToken>('POST', '/tokens/rotation', { body }));
+  };
+  const life = expiresAt === null ? 'never' : 'a term as long as the last one';
+  const children = [
+    h('p', {}, named(name), ' gets a new secret, and keeps its role and its rate.'),
+    choice('The old secret stays in force', graces, { name: 'grace', autoFocus: true }),
+    daysField(`Days until the new secret expires (empty: ${life})`),
+    isOwn && h('p', {}, 'You have signed in with it: your session ends with the old secret.'),
+  ];
+  const form = h(Form, { act, verb: 'Rotate', onSubmit: rotate, onCancel: onClose, children });
+  return h(Dialog, { key: 'form', title: 'Rotate the token', onClose, children: form });
+}
+
+function RateDialog({ store, token, onClose }: TokenDialogProps) {
+  const act = useAct();
+  const { name } = token;
+  const change = async (form: FormData) => {
+    const path = `/tokens?name=${encodeURIComponent(name)}`;
+    const { rate } = await store.ask<ChangedRate>('PATCH', path, { body: rateIn(form) });
+    onClose(`${name} may send ${rate ?? 'as many creates as the service takes'}.`);
+  };
+  const children = [
+    h('p', {}, 'All services use the new rate of ', named(name), ' within 2 seconds.'),
+    rateFields(token),
+  ];
+  const form = h(Form, { act, verb: 'Change', onSubmit: change, onCancel: onClose, children });
+  return h(Dialog, { title: 'Change the rate', onClose, children: form });
+}
+
+function RevokeDialog({ store, token, isOwn, onClose }: TokenDialogProps) {
+  const act = useAct();
+  const { name, lastUsedAt } = token;
+  const revoke = async () => {
+    await store.ask('DELETE', `/tokens?name=${encodeURIComponent(name)}`);
+    onClose(`${name} is revoked.`);
+  };
+  const children = [
+    h('p', {}, 'Clients with ', named(name), ' are refused within 2 seconds, for good.'),
+    h('p', {}, 'Last used: ', h(Distance, { time: lastUsedAt, or: 'never' })),
+    isOwn && h('p', {}, 'You have signed in with it, and will be signed out.'),
+  ];
+  const form = h(Form, {
+    ...{ act, verb: 'Revoke', isDangerous: true, onSubmit: revoke, onCancel: onClose, children },
+  });
+  return h(Dialog, { title: 'Revoke the token?', onClose, children: form });
+}
+
+const dialogs = { rotate: RotateDialog, rate: RateDialog, revoke: RevokeDialog };
+
+interface SecretDialogProps {
+  readonly secret: CreatedToken;
+  readonly onClose: () => void;
+  readonly children?: Children;
+}
+
+/** The only place where a secret is shown. */
+function SecretDialog({ secret: { name, token }, onClose, children }: SecretDialogProps) {
+  const input = useRef<HTMLInputElement>(null);
+  const [says, setSays] = useState('');
+  useEffect(() => input.current?.select(), []);
+  const copy = () => {
+    input.current?.select();
+    // A page has a clipboard only by TLS or from this machine.
+    const copying = navigator.clipboard?.writeText(token) ?? Promise.reject();
+    copying.then(
+      () => setSays('Copied.'),
+      () => setSays('The secret is selected: press Ctrl+C.'),
+    );
+  };
+  const secret = h('input', {
+    ref: input,
+    class: 'mono',
+    readOnly: true,
+    'aria-label': 'Secret',
+    value: token,
+  });
+  const content = [
+    h('p', {}, 'The secret of ', named(name), '. It is shown only now.'),
+    h('div', { class: 'row' }, secret, h('button', { onClick: copy }, 'Copy')),
+    h(Result, { says }),
+    children,
+    h(
+      'p',
+      { class: 'actions' },
+      h('button', { class: 'main', onClick: onClose }, 'I have kept it'),
+    ),
+  ];
+  return h(Dialog, { title: 'Keep the secret', isKept: true, onClose, children: content });
+}
+
+function named(name: string): Children {
+  return h('b', {}, h(ExactText, { text: name }));
+}
+
+function daysField(label: string) {
+  return field(label, { name: 'days', type: 'number', min: 1, step: 1 });
+}
+
+function rateFields({ rate, burst }: Pick<Token, 'rate' | 'burst'> = { rate: null, burst: null }) {
+  return [
+    field('Creates to each node, such as 100/s, 60/m or 1000/h (empty: any number)', {
+      name: 'rate',
+      defaultValue: rate ?? '',
+    }),
+    field('Creates at once after a pause (empty: the number in the rate)', {
+      ...{ name: 'burst', type: 'number', min: 1, step: 1 },
+      // An empty field lets the burst follow a new rate.
+      defaultValue: burst === null || rate?.startsWith(`${burst}/`) ? '' : `${burst}`,
+    }),
+  ];
+}
+
+function rateIn(form: FormData): RateWish {
+  return { rate: `${form.get('rate')}`.trim() || null, burst: numberIn(form, 'burst') };
+}
+
+/** Null for an empty field. */
+function numberIn(form: FormData, name: string): number | null {
+  const text = `${form.get(name)}`;
+  return text === '' ? null : Number(text);
+}

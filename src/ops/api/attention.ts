@@ -1,0 +1,139 @@
+import { expiresSoon } from '../../access/opaque-tokens.ts';
+import { distanceText } from '../../age-text.ts';
+import { type ProblemName, problems } from '../../contract/problems.ts';
+import { limits } from '../../limits.ts';
+import type { JobRecord } from '../../store/jobs.ts';
+import type { TokenRecord } from '../../store/tokens.ts';
+import type { Matter, Overview } from '../contract.ts';
+import { type RefusedToken, refusedIn, type TokenFigureTable } from '../token-figures.ts';
+
+export interface Watched extends Pick<Overview, 'checks' | 'store' | 'backup' | 'creates'> {
+  readonly jobs: readonly JobRecord[];
+  /** Those in force. */
+  readonly tokens: readonly TokenRecord[];
+  readonly tokenFigures: TokenFigureTable;
+}
+
+/** What needs an operator's attention: first what plants suffer from, last what clients do. */
+export function mattersIn(watched: Watched, nowMs: number): readonly Matter[] {
+  return [
+    ...mattersOfStore(watched),
+    ...mattersOfBackups(watched, nowMs),
+    ...mattersOfTokens(watched, nowMs),
+    ...mattersOfClients(watched.tokenFigures, nowMs),
+  ];
+}
+
+function mattersOfStore({ checks, creates }: Watched): Matter[] {
+  const failed = creates.failed.lastMinute;
+  return [
+    ...checks.flatMap(({ name, level, says }): Matter[] =>
+      level === 'ok' ? [] : [{ level, says: `${name}: ${says}`, page: null }],
+    ),
+    ...(failed === 0
+      ? []
+      : [warning(`Creates that failed in the last minute: ${failed}`, '/refusals')]),
+  ];
+}
+
+function mattersOfBackups({ jobs, ...watched }: Watched, nowMs: number): Matter[] {
+  const failures = jobs.flatMap(({ name, fault, ranAtMs }) =>
+    fault === undefined
+      ? []
+      : [`The last ${name} failed ${distanceText(iso(ranAtMs), nowMs)}: ${fault}`],
+  );
+  const says = backupSays(watched, nowMs);
+  return [...(says === undefined ? [] : [says]), ...failures].map((text) =>
+    warning(text, '/backups'),
+  );
+}
+
+/** A database may have backups that the store does not know of. */
+function backupSays(
+  { backup, store }: Pick<Watched, 'backup' | 'store'>,
+  nowMs: number,
+): string | undefined {
+  const mayHaveOthers = store.logBytes === undefined;
+  const hasPlants = (store.plants ?? 0) > 0;
+  if (backup === null)
+    return hasPlants && !mayHaveOthers ? 'This store has no verified backup' : undefined;
+  if (backup.plants === 0 && hasPlants)
+    return 'The last verified backup has no plants, and the store has some';
+  if (backup.isFileGone && !mayHaveOthers)
+    return 'The file of the last verified backup is no longer there';
+  const isOld = nowMs - Date.parse(backup.finishedAt) > limits.cli.backupAgeMs;
+  return isOld
+    ? `The last verified backup was made ${distanceText(backup.finishedAt, nowMs)}`
+    : undefined;
+}
+
+function mattersOfTokens({ tokens }: Watched, nowMs: number): Matter[] {
+  const soon = tokens
+    .filter((token) => expiresSoon(token, nowMs))
+    .toSorted((one, other) => Number(one.expiresAtMs) - Number(other.expiresAtMs));
+  const ends = (isOld: boolean) =>
+    namesOf(
+      soon
+        .filter(({ rotatedAtMs }) => (rotatedAtMs !== undefined) === isOld)
+        .map(({ name, expiresAtMs }) => `${name} ${distanceText(iso(Number(expiresAtMs)), nowMs)}`),
+    );
+  return matters([
+    ['Tokens that expire soon', ends(false), '/tokens'],
+    ['Old secrets that end soon and are in use', ends(true), '/tokens'],
+  ]);
+}
+
+function mattersOfClients(figures: TokenFigureTable, nowMs: number): Matter[] {
+  const isRecent = (atMs: number | undefined) => nowMs - (atMs ?? 0) <= limits.ops.talliesMs;
+  const recent = (problem: ProblemName) =>
+    namesOf(
+      figures
+        .refusedFor(problem)
+        .filter(({ lastAtMs }) => isRecent(lastAtMs))
+        .toSorted((one: RefusedToken, other: RefusedToken) => other.lastAtMs - one.lastAtMs)
+        .map(({ name }) => name),
+    );
+  // Those of revoked and expired tokens have a line of their own.
+  const refusedOnly = figures
+    .all()
+    .filter(({ created, same, lastUsedAtMs }) => created + same === 0 && isRecent(lastUsedAtMs))
+    .toSorted((one, other) => refusedIn(other) - refusedIn(one))
+    .flatMap(({ name, refusals }) => {
+      const codes = [...refusals.keys()]
+        .filter((problem) => problem !== 'tokenInvalid')
+        .map((problem) => problems[problem].code);
+      return codes.length === 0 ? [] : [`${name} (${codes.join(', ')})`];
+    });
+  const pageOf = (problem: ProblemName) => `/refusals?code=${problems[problem].code}`;
+  return matters([
+    ['Over the rate in the last minute', recent('rateLimited'), pageOf('rateLimited')],
+    [
+      'Refused in the last minute with a revoked or expired secret',
+      recent('tokenInvalid'),
+      pageOf('tokenInvalid'),
+    ],
+    ['Every request refused since the start', namesOf(refusedOnly), '/refusals'],
+  ]);
+}
+
+/** Without those that concern nobody. */
+function matters(all: readonly (readonly [about: string, names: string, page: string])[]) {
+  return all.flatMap(([about, names, page]) =>
+    names === '' ? [] : [warning(`${about}: ${names}`, page)],
+  );
+}
+
+function namesOf(names: readonly string[]): string {
+  const { attentionNamesMax } = limits.ops;
+  const shown = names.slice(0, attentionNamesMax).join(', ');
+  const more = names.length - attentionNamesMax;
+  return more > 0 ? `${shown} and ${more} more` : shown;
+}
+
+function warning(says: string, page: string): Matter {
+  return { level: 'warning', says, page };
+}
+
+function iso(ms: number): string {
+  return new Date(ms).toISOString();
+}

@@ -1,0 +1,261 @@
+import { useEffect, useState } from 'preact/hooks';
+import type {
+  BackupList,
+  Configuration,
+  Credentials,
+  Overview,
+  RefusalList,
+  RefusedRequest,
+  Sample,
+  SampleList,
+  Session,
+  Setting,
+  TokenList,
+} from '../../contract.ts';
+
+/** The service has answered with an error. */
+class ApiError extends Error {
+  override readonly name = 'ApiError';
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
+
+interface Options {
+  readonly signal?: AbortSignal;
+  readonly body?: object;
+}
+
+/** Asks the API. Rejects with a sentence for the operator, or with the reason of the signal. */
+export type Ask = <Reply>(method: Method, path: string, options?: Options) => Promise<Reply>;
+
+const answerMs = 10_000;
+
+async function ask<Reply>(
+  method: Method,
+  path: string,
+  { signal, body }: Options = {},
+): Promise<Reply> {
+  const signals = [AbortSignal.timeout(answerMs), ...(signal ? [signal] : [])];
+  const headers = body ? { 'Content-Type': 'application/json' } : undefined;
+  const request = { method, headers, body: JSON.stringify(body), signal: AbortSignal.any(signals) };
+  const response = await fetch(`/api${path}`, request as RequestInit).catch(() => {
+    signal?.throwIfAborted();
+    throw new Error('The service does not answer.');
+  });
+  // A proxy may answer with a page of its own, and a 204 has no body.
+  const reply = await response.json().catch(() => ({}));
+  if (response.ok) return reply as Reply;
+  const { message = `The service has answered ${response.status}.` } = reply as {
+    message?: string;
+  };
+  const retrySeconds = response.headers.get('Retry-After');
+  const wait = response.status === 429 ? ` Try again in ${retrySeconds} s.` : '';
+  throw new ApiError(response.status, message + wait);
+}
+
+/** What is known of the service. Undefined: not yet. */
+export interface State {
+  readonly session:
+    | 'unknown'
+    | { readonly name: string; readonly notice: string }
+    /** Why the operator has to sign in; empty at the first visit. */
+    | { readonly why: string };
+  readonly overview: Overview | undefined;
+  readonly samples: readonly Sample[];
+  readonly refusals: readonly RefusedRequest[] | undefined;
+  readonly tokens: TokenList | undefined;
+  readonly backups: BackupList | undefined;
+  readonly settings: readonly Setting[] | undefined;
+  /** Why the last poll has failed. */
+  readonly trouble: Error | undefined;
+}
+
+const nothing: State = {
+  session: 'unknown',
+  overview: undefined,
+  samples: [],
+  refusals: undefined,
+  tokens: undefined,
+  backups: undefined,
+  settings: undefined,
+  trouble: undefined,
+};
+
+export interface Store {
+  state(): State;
+  /** @returns ends the subscription */
+  subscribe(listener: () => void): () => void;
+  /** Polls the overview, and the source of the page that is shown. */
+  show(source: SourceName): void;
+  /** Polls now, after a change. */
+  refresh(): void;
+  readonly ask: Ask;
+  /** Finds out whether there is a session. @param notice shown in the session that there is */
+  resume(notice?: string): Promise<void>;
+  signIn(credentials: Credentials): Promise<void>;
+  signOut(): Promise<void>;
+}
+
+/** What a page shows. `query` is that of the fragment of the address. */
+export interface PageProps {
+  readonly store: Store;
+  readonly state: State;
+  readonly query: URLSearchParams;
+}
+
+const everyMs = 2_000;
+const doublingsMax = 4;
+const samplesKept = 900;
+const refusalsKept = 1_000;
+
+interface Source {
+  /** Polled in each so many rounds. */
+  readonly rounds: number;
+  read(state: State, signal: AbortSignal): Promise<Partial<State>>;
+}
+
+const sources = {
+  overview: {
+    rounds: 1,
+    read: async (_, signal) => ({ overview: await ask<Overview>('GET', '/overview', { signal }) }),
+  },
+  samples: {
+    rounds: 1,
+    async read(state, signal) {
+      const after = state.samples.at(-1)?.atMs ?? 0;
+      const { samples } = await ask<SampleList>('GET', `/samples?after=${after}`, { signal });
+      return { samples: [...state.samples, ...samples].slice(-samplesKept) };
+    },
+  },
+  refusals: {
+    rounds: 1,
+    async read({ refusals: known = [] }, signal) {
+      const after = known.at(-1)?.requestId ?? '';
+      const path = `/refusals?${new URLSearchParams({ after })}`;
+      const { refusals } = await ask<RefusalList>('GET', path, { signal });
+      return { refusals: [...known, ...refusals].slice(-refusalsKept) };
+    },
+  },
+  tokens: {
+    rounds: 5,
+    read: async (_, signal) => ({ tokens: await ask<TokenList>('GET', '/tokens', { signal }) }),
+  },
+  backups: {
+    rounds: 1,
+    read: async (_, signal) => ({ backups: await ask<BackupList>('GET', '/backups', { signal }) }),
+  },
+  configuration: {
+    rounds: 60,
+    read: (_, signal) => ask<Configuration>('GET', '/configuration', { signal }),
+  },
+} satisfies Record<string, Source>;
+
+export type SourceName = keyof typeof sources;
+
+/** Polls the service while the page is visible, less often while the service does not answer. */
+export function createStore(): Store {
+  let state = nothing;
+  let shown: SourceName = 'overview';
+  let round = 0;
+  let failures = 0;
+  let underWay = new AbortController();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const listeners = new Set<() => void>();
+
+  function set(change: Partial<State>): void {
+    state = { ...state, ...change };
+    for (const listener of listeners) listener();
+  }
+
+  const askInSession: Ask = (...request) =>
+    ask<never>(...request).catch((error) => {
+      endSession(error);
+      throw error;
+    });
+
+  function endSession(error: unknown): void {
+    if (error instanceof ApiError && error.status === 401 && isSignedIn())
+      set({ ...nothing, session: { why: 'Your session has ended. Sign in again to go on here.' } });
+  }
+
+  const isSignedIn = () => typeof state.session === 'object' && 'name' in state.session;
+
+  async function poll(): Promise<void> {
+    clearTimeout(timer);
+    underWay.abort();
+    if (!isSignedIn() || document.hidden) return;
+    const { signal } = (underWay = new AbortController());
+    const names = new Set<SourceName>(['overview', shown]);
+    const due = [...names].map((name): Source => sources[name]);
+    const reads = due
+      .filter(({ rounds }) => round % rounds === 0)
+      .map((source) => source.read(state, signal));
+    try {
+      const parts = await Promise.all(reads);
+      if (signal.aborted) return;
+      failures = 0;
+      set(Object.assign({ trouble: undefined }, ...parts));
+    } catch (error) {
+      if (signal.aborted) return;
+      failures = Math.min(failures + 1, doublingsMax);
+      set({ trouble: error as Error });
+      endSession(error);
+    }
+    round = failures > 0 ? 0 : round + 1;
+    timer = setTimeout(poll, everyMs * 2 ** failures);
+  }
+
+  function refresh(): void {
+    round = 0;
+    void poll();
+  }
+
+  function begin({ name }: Session, notice = ''): void {
+    set({ session: { name, notice } });
+    refresh();
+  }
+
+  document.addEventListener('visibilitychange', refresh);
+  return {
+    state: () => state,
+    subscribe(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    show(source) {
+      shown = source;
+      refresh();
+    },
+    refresh,
+    ask: askInSession,
+    async resume(notice = '') {
+      try {
+        begin(await ask<Session>('GET', '/session'), notice);
+      } catch (error) {
+        if (error instanceof ApiError && error.status === 401)
+          return set({ session: { why: notice } });
+        set({ trouble: error as Error });
+        setTimeout(() => void this.resume(notice), everyMs);
+      }
+    },
+    async signIn(body) {
+      begin(await ask<Session>('POST', '/session', { body }));
+    },
+    async signOut() {
+      await ask('DELETE', '/session');
+      set({ ...nothing, session: { why: '' } });
+    },
+  };
+}
+
+export function useStore(store: Store): State {
+  const [state, setState] = useState(store.state);
+  useEffect(() => store.subscribe(() => setState(store.state())), [store]);
+  return state;
+}

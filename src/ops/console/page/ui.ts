@@ -1,0 +1,253 @@
+import {
+  type Attributes,
+  type ComponentChildren,
+  createElement,
+  type JSX,
+  type VNode,
+} from 'preact';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { distanceText } from '../../../age-text.ts';
+import type { Time } from '../../contract.ts';
+
+export type Children = ComponentChildren;
+type Tags = JSX.IntrinsicElements;
+
+/**
+ * Makes an element or a component. Values are text, never markup. Unlike `h` of Preact, it does not
+ * take a property that the tag or the component does not have.
+ */
+export function h<Tag extends keyof Tags>(
+  tag: Tag,
+  props: Tags[Tag],
+  ...children: Children[]
+): VNode;
+export function h<Props>(
+  component: (props: Props) => Children,
+  props: NoInfer<Props> & Attributes,
+): VNode;
+export function h(type: unknown, props: object, ...children: Children[]): VNode {
+  return createElement(type as string, props, ...children) as VNode;
+}
+
+/** As on the command line: `1,234`. */
+export function count(value: number, fractionDigits = 0): string {
+  return value.toLocaleString('en', { maximumFractionDigits: fractionDigits });
+}
+
+export function plantsText(plants: number): string {
+  return plants === 1 ? '1 plant' : `${count(plants)} plants`;
+}
+
+/** In the time zone of the reader: `2026-11-22 07:14:49`. */
+export function localText(time: Time): string {
+  return new Date(time).toLocaleString('sv-SE');
+}
+
+function utcText(time: Time): string {
+  return `${new Date(time).toLocaleString('sv-SE', { timeZone: 'UTC' })} UTC`;
+}
+
+/** A time in the zone of the reader, with the time in UTC, as the log has it, in the title. */
+export function When({ time, or = '' }: { time: Time | null; or?: string }) {
+  if (time === null) return h('span', { class: 'quiet' }, or);
+  return h('time', { dateTime: time, title: utcText(time) }, localText(time));
+}
+
+/** The distance of a time from now: `3 min ago`. */
+export function Distance({ time, or = '' }: { time: Time | null; or?: string }) {
+  if (time === null) return h('span', { class: 'quiet' }, or);
+  const title = `${localText(time)} (${utcText(time)})`;
+  return h('time', { dateTime: time, title }, distanceText(time, Date.now()));
+}
+
+/** Characters that are invisible or reorder others, but not joiners of letters and emoji. */
+const unseen = /([[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]--[\u200c\u200d\u{e0020}-\u{e007f}]])/v;
+
+/** A text of a client, with each invisible character as its code point. */
+export function ExactText({ text }: { text: string }) {
+  if (text === '') return h('span', { class: 'quiet' }, '(empty)');
+  const pieces = text
+    .split(unseen)
+    .map((piece, index) =>
+      index % 2 === 0 ? piece : h(Badge, { tone: 'warning', text: codePoint(piece) }),
+    );
+  return h('bdi', { class: 'exact' }, pieces);
+}
+
+function codePoint(character: string): string {
+  return `U+${character.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0')}`;
+}
+
+type Tone = 'good' | 'warning' | 'bad' | '';
+
+export function Badge({ tone, text }: { tone: Tone; text: string }) {
+  return h('span', { class: `badge ${tone}` }, text);
+}
+
+/** An error. Screen readers say it at once. */
+export function Failure({ error }: { error: Error | undefined }) {
+  return h('div', { role: 'alert' }, error && h('p', { class: 'card note bad' }, error.message));
+}
+
+/** A result. Screen readers say it at the next pause. */
+export function Result({ says }: { says: string }) {
+  return h('div', { role: 'status' }, says !== '' && h('p', { class: 'card note' }, says));
+}
+
+export function Loading() {
+  return h('p', { class: 'quiet', role: 'status' }, 'Loading…');
+}
+
+export interface Column<Row> {
+  readonly head: string;
+  /** Of the cells, for the style of the column. */
+  readonly kind: string;
+  readonly cell: (row: Row) => Children;
+}
+
+interface TableProps<Row> {
+  readonly caption: string;
+  /** The first column is the head of a row. */
+  readonly columns: readonly Column<Row>[];
+  readonly rows: readonly Row[];
+  readonly rowKey: (row: Row) => string;
+}
+
+/** A table in a box that scrolls where the window is narrower. */
+export function table<Row>({ caption, columns, rows, rowKey }: TableProps<Row>): VNode {
+  const heads = columns.map(({ head, kind }) => h('th', { scope: 'col', class: kind }, head));
+  const cellOf = ({ kind, cell }: Column<Row>, index: number, row: Row) =>
+    index === 0
+      ? h('th', { scope: 'row', class: kind }, cell(row))
+      : h('td', { class: kind }, cell(row));
+  return h(
+    'div',
+    { class: 'card', role: 'region', 'aria-label': caption, tabIndex: 0 },
+    h(
+      'table',
+      {},
+      h('caption', { class: 'unseen' }, caption),
+      h('thead', {}, h('tr', {}, heads)),
+      h(
+        'tbody',
+        {},
+        rows.map((row) =>
+          h(
+            'tr',
+            { key: rowKey(row) },
+            columns.map((column, index) => cellOf(column, index, row)),
+          ),
+        ),
+      ),
+    ),
+  );
+}
+
+interface DialogProps {
+  readonly title: string;
+  readonly onClose: () => void;
+  /** Whether only a button inside closes it, and not Escape. */
+  readonly isKept?: boolean;
+  readonly children: Children;
+}
+
+/** A modal dialog, open while it is rendered. Closing it returns the focus; removal would not. */
+export function Dialog({ title, onClose, isKept = false, children }: DialogProps) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  // A layout effect ends before the element is removed.
+  useLayoutEffect(() => {
+    const shown = dialog.current;
+    shown?.showModal();
+    return () => shown?.close();
+  }, []);
+  const onCancel = (event: Event) => {
+    event.preventDefault();
+    if (!isKept) onClose();
+  };
+  return h(
+    'dialog',
+    { ref: dialog, class: 'card', 'aria-labelledby': 'dialog-title', onCancel },
+    h('h2', { id: 'dialog-title' }, title),
+    children,
+  );
+}
+
+export type Fact = readonly [name: Children, says: Children];
+
+/** @param kind `short` for facts that share a line */
+export function Facts({ facts, kind }: { facts: readonly Fact[]; kind?: 'short' }) {
+  const pairs = facts.map(([name, says]) => h('div', {}, h('dt', {}, name), h('dd', {}, says)));
+  return h('dl', { class: `facts ${kind ?? ''}` }, pairs);
+}
+
+/** Something that a button or a form asks the service to do. */
+export interface Act {
+  readonly isUnderWay: boolean;
+  readonly error: Error | undefined;
+  /** Does nothing while another call is under way. */
+  run(work: () => Promise<unknown>): void;
+}
+
+export function useAct(): Act {
+  const [isUnderWay, setUnderWay] = useState(false);
+  const [error, setError] = useState<Error | undefined>();
+  return {
+    isUnderWay,
+    error,
+    run(work) {
+      if (isUnderWay) return;
+      setUnderWay(true);
+      setError(undefined);
+      work()
+        .catch(setError)
+        .finally(() => setUnderWay(false));
+    },
+  };
+}
+
+interface FormProps {
+  readonly act: Act;
+  /** Of the button that submits. */
+  readonly verb: string;
+  readonly isDangerous?: boolean;
+  readonly onSubmit: (form: FormData) => Promise<unknown>;
+  readonly onCancel: () => void;
+  readonly children?: Children;
+}
+
+/** A form in a dialog. The service says what is wrong in it. */
+export function Form({ act, verb, isDangerous = false, onSubmit, onCancel, children }: FormProps) {
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault();
+    const form = new FormData(event.currentTarget as HTMLFormElement);
+    act.run(() => onSubmit(form));
+  };
+  return h(
+    'form',
+    { onSubmit: submit },
+    children,
+    h(Failure, { error: act.error }),
+    h(
+      'p',
+      { class: 'actions' },
+      h('button', { type: 'button', onClick: onCancel }, 'Cancel'),
+      h('button', { class: isDangerous ? 'main danger' : 'main' }, verb),
+    ),
+  );
+}
+
+/** An input with its label. */
+export function field(label: string, input: Tags['input']): VNode {
+  return h('label', {}, label, h('input', { autoComplete: 'off', spellcheck: false, ...input }));
+}
+
+interface Choice {
+  readonly value: string;
+  readonly text: string;
+}
+
+/** A choice with its label. */
+export function choice(label: string, choices: readonly Choice[], select: Tags['select']): VNode {
+  const options = choices.map(({ value, text }) => h('option', { value }, text));
+  return h('label', {}, label, h('select', select, options));
+}
