@@ -36,7 +36,7 @@ export const httpThreadLayout = {
   queueAgeSeconds: 1,
   /** The longest lag in the last second. */
   eventLoopLagSeconds: 1,
-  /** Since when each identity provider has had its keys read, in seconds since the epoch. */
+  /** The oldest of the last reads of all identity providers, in seconds since the epoch. */
   issuerKeysReadSeconds: 1,
 };
 

@@ -14,26 +14,41 @@ const rules = {
   ...{ issuers: [provider.issuer], audience, scope: undefined, rate: undefined },
   type: 'at+jwt',
 } as const;
-const [now, log] = [Date.now, { info() {}, error() {} }];
+const log = { info() {}, error() {} };
+const newTally = (id: number, name: string) => new Tally(id, name, []);
+
+function storeThat(ensureSubject: (subject: { name: string }) => number | Promise<number>) {
+  return { ensureSubject, recordTokenUse: async () => undefined } as unknown as TokenWriter;
+}
 
 function tokenOf(sub: string) {
   const iat = Math.floor(Date.now() / 1_000);
   return forge(key, { iss: provider.issuer, aud: audience, sub, iat, exp: iat + 300 });
 }
 
+test('a token that expires while its subject is stored is refused', async () => {
+  let aheadMs = 0;
+  const store = storeThat(() => {
+    aheadMs = 300_000;
+    return 1;
+  });
+  const now = () => Date.now() + aheadMs;
+  await using access = openJwtAccess({ store, rules, now, log, newTally });
+  const token = await tokenOf('gardener');
+  const result = await access.authenticateAgain(token, token);
+  assert(result instanceof Denial && /expired/.test(result.reason));
+  assert.equal(access.recall(token), undefined);
+});
+
 test('a token is not remembered if its key is withdrawn while the token is checked, or while its subject is stored', async (t) => {
   const storing = Promise.withResolvers<number>();
   const isStoring = Promise.withResolvers<void>();
-  const store = {
-    ensureSubject({ name }: { name: string }) {
-      if (!name.endsWith('slow')) return 1;
-      isStoring.resolve();
-      return storing.promise;
-    },
-    recordTokenUse: async () => undefined,
-  } as unknown as TokenWriter;
-  const newTally = (id: number, name: string) => new Tally(id, name, []);
-  await using access = openJwtAccess({ store, rules, now, log, newTally });
+  const store = storeThat(({ name }) => {
+    if (!name.endsWith('slow')) return 1;
+    isStoring.resolve();
+    return storing.promise;
+  });
+  await using access = openJwtAccess({ store, rules, now: Date.now, log, newTally });
 
   const stored = await tokenOf('slow');
   const storedLast = access.authenticateAgain(stored, stored);

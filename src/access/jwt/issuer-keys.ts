@@ -13,6 +13,8 @@ export interface KeySet {
 
 /** The keys of an issuer, for one thread. */
 export interface IssuerKeys extends Disposable {
+  /** Resolves after the first read, also if it has failed. */
+  readonly begun: Promise<unknown>;
   /** Undefined if the keys were not read within `limits.jwt.keysKeptMs`. */
   current(): KeySet | undefined;
   /**
@@ -58,8 +60,8 @@ export function openIssuerKeys(issuer: string, log: KeysLog): IssuerKeys {
         'the keys of an issuer cannot be read; the keys that are known stay in force',
       ),
   });
-  void refresh.again();
   return {
+    begun: refresh.again(),
     current: () => (refresh.isStale() ? undefined : known),
     again: refresh.again,
     readAtMs: () => readAtMs,

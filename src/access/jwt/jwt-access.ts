@@ -29,7 +29,7 @@ export interface JwtAccessOptions {
 export interface JwtAccess extends OpenAccess {
   /** Reads the keys of all issuers again. */
   readKeys(): void;
-  /** When each issuer had its keys read since, in milliseconds since the epoch; 0 for never. */
+  /** The oldest of the last reads of all issuers, in milliseconds since the epoch; 0 for never. */
   keysReadAtMs(): number;
 }
 
@@ -69,6 +69,7 @@ export function openJwtAccess(options: JwtAccessOptions): JwtAccess {
    * that is unknown may be newer than the keys.
    */
   async function checkSignature(token: string, keys: IssuerKeys) {
+    await keys.begun;
     const known = keys.current();
     const checked = known && { keySet: known, verdict: await known.check(token) };
     if (checked !== undefined && checked.verdict !== 'unknown key') return checked;
@@ -122,8 +123,9 @@ export function openJwtAccess(options: JwtAccessOptions): JwtAccess {
   async function judge(token: string, header: string): Promise<Caller | Denial | Outage> {
     const jwt = readJwt(token);
     if (jwt instanceof JwtFault) return new Denial(jwt.reason);
-    const fault = checkJwt(jwt, rules, now()).find((check) => check.fault !== undefined)?.fault;
-    if (fault !== undefined) return new Denial(fault);
+    const fault = () => checkJwt(jwt, rules, now()).find((check) => check.fault)?.fault;
+    const before = fault();
+    if (before !== undefined) return new Denial(before);
     const name = String(jwt.claims['iss']);
     const keys = issuers.get(name) as IssuerKeys;
     const checked = await checkSignature(token, keys);
@@ -136,6 +138,9 @@ export function openJwtAccess(options: JwtAccessOptions): JwtAccess {
       return new Denial('it lacks the scope', { missingScope: rules.scope });
     const subject = await subjectOf(jwt);
     if (subject instanceof Outage) return subject;
+    // The token may have expired meanwhile.
+    const after = fault();
+    if (after !== undefined) return new Denial(after);
     const { caller, untilMs } = subject;
     uses.note(caller.id, now());
     const expiresAtMs = Math.min(expiryOf(jwt), untilMs);

@@ -48,7 +48,7 @@ function metrics(figures: Figures): Metric[] {
     ),
     gauge(
       'plant_store_issuer_keys_read_seconds',
-      'Since when each identity provider has had its keys read by each thread, in seconds since the epoch; 0 for never.',
+      'Oldest of the last reads of keys, over identity providers and threads, in seconds since the epoch; 0 for never.',
       figures.issuerKeysReadSeconds,
     ),
     ...work(figures),
