@@ -72,6 +72,10 @@ const changes: Record<string, [statement: string, says: RegExp]> = {
     'ALTER TABLE tokens ADD COLUMN owner text NOT NULL',
     /tokens .*it has owner/,
   ],
+  'by a table that a crash empties': [
+    'ALTER TABLE plants SET UNLOGGED',
+    /plants .*it has the property UNLOGGED/,
+  ],
   'by an upgrade that found a column of another type': [
     `ALTER TABLE history DROP COLUMN stopped_at, ADD COLUMN stopped_at text;
      UPDATE plant_store SET schema_version = 6`,

@@ -52,7 +52,7 @@ export async function schemaDifference(
  */
 const definitionsThere = `
   WITH there AS (
-    SELECT oid, relname::text AS name FROM pg_class
+    SELECT oid, relname::text AS name, relpersistence FROM pg_class
     WHERE relname = ANY($1::text[]) AND relnamespace = coalesce(
       (SELECT relnamespace FROM pg_class WHERE oid = to_regclass('plant_store')),
       (SELECT oid FROM pg_namespace WHERE nspname = current_schema()))
@@ -69,6 +69,8 @@ const definitionsThere = `
         LEFT JOIN pg_attribute ON attrelid = indrelid AND attnum = number) || ')',
     (SELECT relname = ANY($2::text[]) FROM pg_class WHERE pg_class.oid = indexrelid)
   FROM there JOIN pg_index ON indrelid = oid WHERE indisunique OR indisexclusion
+  UNION ALL
+  SELECT name, 'the property UNLOGGED', false FROM there WHERE relpersistence = 'u'
   UNION ALL
   SELECT name, 'a namesake in a schema that comes first', false
   FROM there WHERE to_regclass(name) <> oid`;
