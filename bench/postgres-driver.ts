@@ -1,10 +1,12 @@
 /**
  * The driver alone: the service's statement over the service's number of connections, without HTTP.
  */
-import pg from 'pg';
 import { postgresLocation } from '../src/config/postgres/location.ts';
 import { limits } from '../src/limits.ts';
+import type { Connection } from '../src/store/postgres/connection.ts';
+import { openConnector } from '../src/store/postgres/connector.ts';
 import { insertSql, insertValues } from '../src/store/postgres/plants.ts';
+import { queryOn } from '../src/store/postgres/transaction.ts';
 import { openStore } from '../src/stores.ts';
 import { idSequences } from './ids.ts';
 import { plantsFrom } from './plant.ts';
@@ -26,15 +28,16 @@ export async function driveDatabase(
   times: { warmupMs: number; measureMs: number },
 ): Promise<DriverRun> {
   await makeTables(store.path);
+  const connector = openConnector(postgresLocation(store.path, {}), limits.store.commitMs);
   const connecting = Array.from({ length: limits.postgres.batchesMax }, () =>
-    connectTo(store.path),
+    connector.connect(limits.store.commitMs),
   );
-  const clients = await Promise.all(connecting);
-  await feed(clients, store, batchPlants, times.warmupMs);
+  const connections = await Promise.all(connecting);
+  await feed(connections, store, batchPlants, times.warmupMs);
   const start = readClocks(store);
-  await feed(clients, store, batchPlants, times.measureMs);
+  await feed(connections, store, batchPlants, times.measureMs);
   const end = readClocks(store);
-  await Promise.all(clients.map((client) => client.end()));
+  for (const connection of connections) connection.destroy();
   const plants = end.plants - start.plants;
   return {
     batchPlants,
@@ -49,30 +52,20 @@ async function makeTables(url: string): Promise<void> {
   await store.close();
 }
 
-async function connectTo(connectionString: string): Promise<pg.Client> {
-  const client = new pg.Client({ connectionString });
-  await client.connect();
-  return client;
-}
-
 async function feed(
-  clients: pg.Client[],
+  connections: Connection[],
   store: LoadedStore,
   batchPlants: number,
   durationMs: number,
 ): Promise<void> {
   const endMs = performance.now() + durationMs;
   let next = idSequences[store.ids].firstOrdinal + store.plants;
-  const lanes = clients.map(async (client) => {
+  const lanes = connections.map(async (connection) => {
+    const query = queryOn(connection);
     while (performance.now() < endMs) {
       const plants = plantsFrom(store.ids, next, batchPlants);
       next += batchPlants;
-      const { rowCount } = await client.query({
-        name: 'insert',
-        text: insertSql,
-        values: insertValues(plants, Date.now()),
-        rowMode: 'array',
-      });
+      const { rowCount } = await query(insertSql, insertValues(plants, Date.now()));
       store.plants += rowCount ?? 0;
     }
   });
