@@ -74,25 +74,35 @@ test('a database that may lose what it has committed is used by who accepts that
   });
 });
 
-test('a running service takes no plants once its database no longer syncs them, and does again when that is mended', {
-  timeout: 120_000,
-}, async (t) => {
-  const { plantsUrl, opsUrl, logged } = await startServer(t, await server.makeDatabase());
-  const isReady = async () => (await fetch(`${opsUrl}readyz`)).ok;
-  assert.equal((await create(plantsUrl, { id: 1, name: 'Alder' })).status, 200);
-  await withoutSync(async () => {
-    // No create has told of it: the heartbeat has.
-    while (await isReady());
-    const reply = await create(plantsUrl, { id: 2, name: 'Birch' });
-    assert.deepEqual(
-      [reply.status, ((await reply.json()) as { error: number }).error],
-      [503, 50301],
-    );
-    await logged((stderr) => stderr.includes('with fsync=off'));
+const changes: Record<string, [setting: string, bad: string, good: string, says: string]> = {
+  'no longer syncs them': ['fsync', 'off', 'on', 'with fsync=off'],
+  'is made read-only': ['default_transaction_read_only', 'on', 'off', 'it is read-only'],
+};
+
+for (const [what, [setting, bad, good, says]] of Object.entries(changes)) {
+  test(`a running service takes no plants once its database ${what}, and does again when that is mended`, {
+    timeout: 120_000,
+  }, async (t) => {
+    const { plantsUrl, opsUrl, logged } = await startServer(t, await server.makeDatabase());
+    const isReady = async () => (await fetch(`${opsUrl}readyz`)).ok;
+    assert.equal((await create(plantsUrl, { id: 1, name: 'Alder' })).status, 200);
+    await server.set(setting, bad);
+    try {
+      // No create has told of it: the heartbeat has.
+      while (await isReady());
+      const reply = await create(plantsUrl, { id: 2, name: 'Birch' });
+      assert.deepEqual(
+        [reply.status, ((await reply.json()) as { error: number }).error],
+        [503, 50301],
+      );
+      await logged((stderr) => stderr.includes(says));
+    } finally {
+      await server.set(setting, good);
+    }
+    while (!(await isReady()));
+    assert.equal(await statusOtherThan(503, plantsUrl), 200);
   });
-  while (!(await isReady()));
-  assert.equal(await statusOtherThan(503, plantsUrl), 200);
-});
+}
 
 test('a plant is on the disk when it is acknowledged, although the settings of the server do not wait for that', {
   timeout: 120_000,

@@ -183,6 +183,16 @@ test('connections to PostgreSQL', async (t) => {
     assert.deepEqual(values, ['70s', '5s', 'UTF8', 'beds, pg_temp', 'garden']);
   });
 
+  await t.test('a commit waits for the disk at least, whatever the session has', async (t) => {
+    for (const level of ['off', 'local', 'remote_write', 'on', 'remote_apply']) {
+      const lax = `postgres://postgres@${here}/postgres?options=-csynchronous_commit=${level}`;
+      assert.equal(
+        await queryValue(await connectTo(t, lax), "current_setting('synchronous_commit')"),
+        level === 'remote_apply' ? level : 'on',
+      );
+    }
+  });
+
   await t.test('a session says what its commits promise', async (t) => {
     const { settings } = await connectTo(t, `postgres://postgres@${here}/postgres`);
     assert.match(settings.version, /^PostgreSQL [0-9]+/);
