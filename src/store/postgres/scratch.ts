@@ -27,27 +27,11 @@ export async function makeScratchSchema(location: PostgresLocation): Promise<Scr
       `${user} may make no schema in the database, for a scratch store; GRANT CREATE ON DATABASE ${database} TO ${user}`,
     );
   });
-  const schema: ScratchSchema = {
+  return {
     name,
     location: { ...location, options },
     drop: async () => void (await once(location, (query) => query(`DROP SCHEMA ${name} CASCADE`))),
   };
-  try {
-    await once(schema.location, (query) => demandSchema(query, name));
-  } catch (error) {
-    await schema.drop();
-    throw error;
-  }
-  return schema;
-}
-
-/** Through a pooler that drops the options, the tables would be those of another store. */
-async function demandSchema(query: Query, name: string): Promise<void> {
-  const { rows } = await query('SELECT current_schema()');
-  if (rows[0]?.[0] === name) return;
-  throw new StoreOpenError(
-    'the database does not take options=-csearch_path, which a scratch store needs; name the server itself, and no pool',
-  );
 }
 
 /** What a commit in the database promises. @throws StoreError */
