@@ -220,6 +220,8 @@ export const limits = {
   },
 
   sqlite: {
+    /** Plants in a row of the journal that an upgrade fills. */
+    filledRowPlants: 1_000,
     /**
      * Pages in the WAL at which the WAL is copied into the store's file. Creates wait for the copy:
      * 3 % of the time with ascending ids, 60 % with random ids among 20 million plants, in pauses
@@ -301,6 +303,8 @@ export const limits = {
     upgradeLockMs: 200,
     upgradePauseMs: 2 * second,
     upgradeMs: 20 * second,
+    /** The whole upgrade, which builds an index of all plants. */
+    upgradeStepMs: 600 * second,
     /** Rows in one read. */
     pageRows: 5_000,
     /** Time between two pages of a snapshot. */

@@ -122,6 +122,7 @@ export function openBackups(
   }
 
   const desk: BackupDesk = {
+    last: () => last,
     async show() {
       const dueAt = await dueMs().catch(() => undefined);
       return {

@@ -73,18 +73,6 @@ export interface Setting {
   readonly inForce: string | null;
 }
 
-/** Makes or checks backups at regular times. */
-export interface Job {
-  readonly name: 'backup' | 'scrub' | 'drill';
-  /** Why the last run has failed; null: it has succeeded. */
-  readonly fault: string | null;
-  readonly ranAt: Time;
-  /** Null: no run has succeeded. */
-  readonly succeededAt: Time | null;
-  /** Duration of the last success; of a drill, the time to recover. */
-  readonly tookSeconds: number | null;
-}
-
 /** Something that needs an operator's attention. */
 export interface Matter {
   readonly level: 'warning' | 'error';

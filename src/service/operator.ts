@@ -90,9 +90,9 @@ export async function openOperator(options: OperatorOptions): Promise<Operator> 
     async loadConsole() {
       // Most services are only probed.
       const { openConsole } = await import('../ops/routes.ts');
-      const { listJobs, promise } = store;
+      const { promise } = store;
       return openConsole({
-        ...{ ...shown, store, listJobs, promise, version, log },
+        ...{ ...shown, store, promise, version, log },
         isAbsent: isAbsentLater,
         location: engineOf(config.store).wholeText,
         settings: inForce(settings, new URL(listener.origin).port, options),
@@ -160,13 +160,14 @@ function observe(options: OperatorOptions, phase: () => Phase, starting: AsyncDi
   const sizes = () => sizesOf(config.store, store, space);
   const lastCount = plantCount(reader, () => createsOf(httpThreads, 'created'), Date.now);
   const lastBackup = () => lastBackupOf(config.store, store);
+  const lastRun = () => options.backups?.last() ?? null;
   const liveTokens = readTokensRarely(store, Date.now);
   const health = createHealth({
     ...{ heartbeat, threads, space, queuePlants, queuePlantsMax, phase },
     recentCreates: samples.recentCreates,
   });
   const figures: FigureSources = {
-    ...{ ...measured, store, sizes, health, lastBackup, lastCount, liveTokens },
+    ...{ ...measured, store, sizes, health, lastBackup, lastRun, lastCount, liveTokens },
     ...{ queuePlantsMax, connectionsMax },
     current: () => ({
       queuePlants: queuePlants(),
@@ -180,7 +181,7 @@ function observe(options: OperatorOptions, phase: () => Phase, starting: AsyncDi
       droppedLogLines: options.droppedLogLines(),
     }),
   };
-  const shown = { health, samples, reader, sizes, lastBackup, lastCount };
+  const shown = { health, samples, reader, sizes, lastBackup, lastRun, lastCount };
   return { ...shown, begun, liveTokens, figures };
 }
 

@@ -1,7 +1,5 @@
 import { limits } from '../limits.ts';
-import { addCreators, type CreatorCount } from './creators.ts';
 import type {
-  CountedByCreator,
   CountedMatches,
   FoundPlants,
   MatchCount,
@@ -127,77 +125,33 @@ export async function countMatches(
   { after, budgetMs, ...match }: MatchCount,
   countAfter: IdWindows['countAfter'],
 ): Promise<CountedMatches> {
-  let plants = 0;
-  const reached = await countWindows(after, budgetMs, async (from, plantsMax) => {
-    const window = await countAfter(from, plantsMax, match);
-    plants += window.plants;
-    return window;
-  });
-  return { plants, ...reached };
-}
-
-export interface CountedCreators extends Pick<CountedPlants, 'lookedAt' | 'last'> {
-  /** A name with several secrets can occur more than once. */
-  readonly creators: readonly CreatorCount[];
-}
-
-/** Counts in windows of ids, as `countMatches` does. */
-export async function countByCreator(
-  { after, budgetMs, ...match }: MatchCount,
-  /** Looks at up to `plantsMax` plants. */
-  creatorsAfter: (
-    after: bigint | undefined,
-    plantsMax: number,
-    match: PlantMatch,
-  ) => Sooner<CountedCreators>,
-): Promise<CountedByCreator> {
-  const byCreator = new Map<string, number>();
-  const reached = await countWindows(after, budgetMs, async (from, plantsMax) => {
-    const window = await creatorsAfter(from, plantsMax, match);
-    addCreators(byCreator, window.creators);
-    return window;
-  });
-  const plants = byCreator.values().reduce((sum, some) => sum + some, 0);
-  return { plants, ...reached, byCreator };
-}
-
-/** @returns where to go on, and how many plants were looked at */
-async function countWindows(
-  after: bigint | undefined,
-  budgetMs: number,
-  countAfter: (
-    after: bigint | undefined,
-    plantsMax: number,
-  ) => Promise<Pick<CountedPlants, 'lookedAt' | 'last'>>,
-): Promise<Pick<CountedMatches, 'lookedAt' | 'next'>> {
   const pace = openPace(budgetMs);
-  let lookedAt = 0;
+  let [plants, lookedAt] = [0, 0];
   for (let next = after; ; ) {
-    const window = await countAfter(next, pace.plantsMax());
+    const window = await countAfter(next, pace.plantsMax(), match);
+    plants += window.plants;
     lookedAt += window.lookedAt;
     next = window.last;
-    if (next === undefined || pace.isOver()) return { lookedAt, next };
+    if (next === undefined || pace.isOver()) return { plants, lookedAt, next };
   }
 }
 
-/** A place among the newest plants, as text: a kind, and whole numbers. */
-export interface Position {
-  readonly kind: string;
-  readonly numbers: readonly bigint[];
-}
+/** A place among the newest plants: its form is that of the engine. */
+export type Position = readonly [bigint, bigint];
 
 /** Whether a text has the form of a position, in any store. */
 export function isPosition(text: string): boolean {
-  return /^[a-z](?:-?[0-9]{1,20}\.){0,3}-?[0-9]{1,20}$/.test(text);
+  return parsePosition(text) !== undefined;
 }
 
 export function parsePosition(text: string): Position | undefined {
-  if (!isPosition(text)) return undefined;
-  return { kind: text.charAt(0), numbers: text.slice(1).split('.').map(BigInt) };
+  const [first, second] = /^([0-9]{1,19})\.(-?[0-9]{1,19})$/.exec(text)?.slice(1) ?? [];
+  if (first === undefined || second === undefined) return undefined;
+  return [BigInt(first), BigInt(second)];
 }
 
-export function positionText(kind: string, ...numbers: readonly (bigint | number)[]): string {
-  return `${kind}${numbers.join('.')}`;
+export function positionText(...[first, second]: Position): string {
+  return `${first}.${second}`;
 }
 
 /** A plant, and the position just before it in time. */
@@ -208,21 +162,18 @@ export interface PlacedPlant {
 
 export type NewestWindow = Window<PlacedPlant, string>;
 
-export interface NewestWindows {
-  /** Looks at about `plantsMax` plants. @returns undefined for a wrong position */
-  windowBefore(
+/**
+ * Searches windows that go back from the newest plant.
+ *
+ * @param windowBefore looks at about `plantsMax` plants; undefined for a wrong position
+ */
+export async function searchNewest(
+  { budgetMs, before, ...filter }: NewestSearch,
+  windowBefore: (
     position: string | undefined,
     plantsMax: number,
     filter: PlantFilter,
-  ): Sooner<NewestWindow | undefined>;
-  /** `reachedAtMs` of a search that goes on at this position. */
-  timeAt(position: string): Sooner<number | undefined>;
-}
-
-/** Searches windows that go back from the newest plant. */
-export async function searchNewest(
-  { budgetMs, before, ...filter }: NewestSearch,
-  { windowBefore, timeAt }: NewestWindows,
+  ) => Sooner<NewestWindow | undefined>,
 ): Promise<NewestPlants | undefined> {
   const search = await searchWindows<PlacedPlant, string, undefined>(
     { limit: filter.limit, budgetMs },
@@ -230,8 +181,5 @@ export async function searchNewest(
     async (position, plantsMax, limit) => windowBefore(position, plantsMax, { ...filter, limit }),
     ({ position }) => position,
   );
-  if (search === undefined) return undefined;
-  const { found, next } = search;
-  const reachedAtMs = next === undefined ? undefined : await timeAt(next);
-  return { plants: found.map(({ plant }) => plant), next, reachedAtMs };
+  return search && { plants: search.found.map(({ plant }) => plant), next: search.next };
 }

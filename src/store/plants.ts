@@ -1,5 +1,4 @@
 import { isSamePlant, type NewPlant, type Plant } from '../contract/plant.ts';
-import type { CreatorCounts } from './creators.ts';
 
 /**
  * Outcome of a create. `created`: the plant is new. `same`: the store holds an equal plant. `taken`:
@@ -68,16 +67,10 @@ export interface NewestSearch extends Omit<PlantSearch, 'after'> {
   readonly before?: string | undefined;
 }
 
-/** The plant that came last into the store comes first. */
 export interface NewestPlants {
   readonly plants: readonly StoredPlant[];
   /** Position at which the search goes on, as `isPosition` has it; undefined at the end. */
   readonly next: string | undefined;
-  /**
-   * The time at this position, in milliseconds since the epoch: the search has looked at the plants
-   * that came since. Undefined at the end, and among plants that are not in order of time.
-   */
-  readonly reachedAtMs: number | undefined;
 }
 
 export type MatchCount = Omit<PlantSearch, 'limit'>;
@@ -88,11 +81,6 @@ export interface CountedMatches {
   readonly lookedAt: number;
   /** The id after which the count goes on; undefined at the end of the store. */
   readonly next: bigint | undefined;
-}
-
-export interface CountedByCreator extends CountedMatches {
-  /** Add up to `plants`. */
-  readonly byCreator: CreatorCounts;
 }
 
 /** The plants at one moment. Other connections may write meanwhile. */
@@ -115,10 +103,8 @@ export interface PlantReader {
    * Finds each plant of the filter once, also among plants that are created meanwhile before the
    * position. Like `searchPlants`, it may find none and still have a `next`.
    *
-   * The order is the order in which the plants came into the store, as far as the engine knows the
-   * order: SQLite lists plants that are older than its journal of arrivals last, in descending order
-   * of id. PostgreSQL orders by the place in the table, and by time among neighbours. With
-   * `untilMs`, plants that another store brought after that time come last.
+   * SQLite orders the plants as they came into the store, PostgreSQL by their time of creation. The
+   * two differ where another store brought plants, or a clock was wrong.
    *
    * @returns undefined if `before` is no position in this store
    */
@@ -128,8 +114,6 @@ export interface PlantReader {
    * that were stored when the count began, and some later ones.
    */
   countMatches(count: MatchCount): Promise<CountedMatches>;
-  /** As `countMatches`, which takes half to a quarter of the time if all plants match. */
-  countByCreator(count: MatchCount): Promise<CountedByCreator>;
   /** The outcome that a create of each plant alone would have now. Nothing is written. */
   outcomesOf(plants: readonly NewPlant[]): Promise<readonly CreateOutcome[]>;
   /** Until it is closed, a snapshot makes the store keep old versions of changed pages or rows. */

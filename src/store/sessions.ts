@@ -1,4 +1,3 @@
-import { limits } from '../limits.ts';
 import type { TokenRecord } from './tokens.ts';
 
 /** A session of the console. Times are milliseconds since the epoch. */
@@ -25,15 +24,4 @@ export interface SessionWriter {
   removeSession(hash: Uint8Array): Promise<boolean>;
   /** Ends all sessions of a token or a subject. */
   removeSessionsOf(tokenId: number): Promise<void>;
-}
-
-/**
- * SQL condition on `sessions`, in both engines. A session that ends much later than any that begins
- * now is of a clock that was ahead, and is not in force.
- *
- * @param now the place of a bigint, in milliseconds since the epoch
- */
-export function isSessionInForce(now: string): string {
-  const latest = `${now} + ${2 * limits.access.sessionMs}`;
-  return `(sessions.expires_at > ${now} AND sessions.expires_at <= ${latest})`;
 }

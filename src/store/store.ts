@@ -1,7 +1,6 @@
 import type { MessagePort } from 'node:worker_threads';
 import type { Measures, writerLayout } from '../threads/measures.ts';
 import type { BackupReader, BackupWriter } from './backups.ts';
-import type { JobReader, JobWriter } from './jobs.ts';
 import type { PlantReader, PlantWriter } from './plants.ts';
 import type { SessionReader, SessionWriter } from './sessions.ts';
 import type { TokenReader, TokenWriter } from './tokens.ts';
@@ -12,7 +11,6 @@ export interface StoreReader
     TokenReader,
     SessionReader,
     BackupReader,
-    JobReader,
     AsyncDisposable {
   /** The store as `--store` names it, without a password. */
   readonly location: string;
@@ -25,13 +23,7 @@ export interface StoreReader
  * Reads and changes a store. A write resolves once the change is durable, and rejects with a
  * `StoreError` otherwise. Concurrent writes take effect one after the other, in any order.
  */
-export interface Store
-  extends StoreReader,
-    PlantWriter,
-    TokenWriter,
-    SessionWriter,
-    BackupWriter,
-    JobWriter {
+export interface Store extends StoreReader, PlantWriter, TokenWriter, SessionWriter, BackupWriter {
   /** Tests whether the store takes writes, with a small one. */
   beat(atMs: number): Promise<void>;
 }

@@ -1,5 +1,3 @@
-import { limits } from '../limits.ts';
-
 /** `createdBy` of plants that came with the fixed token of the environment, or by `import`. */
 export const fixedTokenId = 0;
 export const importId = -1;
@@ -84,26 +82,6 @@ export type NewToken = Pick<
   TokenRecord,
   'name' | 'hash' | 'role' | 'createdAtMs' | 'expiresAtMs'
 > & { readonly rate?: Rate | undefined; readonly createdBy?: string | undefined };
-
-/**
- * The column `revoked_at` has the time of a rotation as a negative number. So the index of names in
- * force admits the new secret, and a service of an earlier version takes the old secret for revoked.
- */
-export function revocationOf(
-  column: number | undefined,
-): Pick<TokenRecord, 'revokedAtMs' | 'rotatedAtMs'> {
-  return column !== undefined && column < 0
-    ? { revokedAtMs: undefined, rotatedAtMs: -column }
-    : { revokedAtMs: column, rotatedAtMs: undefined };
-}
-
-/** The column `revoked_at` of a record. */
-export function revocationColumn({
-  revokedAtMs,
-  rotatedAtMs,
-}: Pick<TokenRecord, 'revokedAtMs' | 'rotatedAtMs'>): number | undefined {
-  return revokedAtMs ?? (rotatedAtMs === undefined ? undefined : -rotatedAtMs);
-}
 
 export interface TokenRotation {
   readonly name: string;
@@ -200,15 +178,4 @@ export interface TokenWriter {
    */
   ensureSubject(subject: Subject, bounds: SubjectBounds): Promise<number>;
   recordTokenUse(uses: readonly TokenUse[]): Promise<void>;
-}
-
-/**
- * SQL condition on `tokens`, in both engines: whether a use at this time is later than the last one.
- * A last use in the future is of a clock that was ahead.
- *
- * @param at the place of a bigint, in milliseconds since the epoch
- */
-export function isLaterUse(at: string): string {
-  const latest = `${at} + ${limits.store.clocksApartMs}`;
-  return `NOT coalesce(last_used_at BETWEEN ${at} AND ${latest}, FALSE)`;
 }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { after, type TestContext, test } from 'node:test';
 import { Client } from 'pg';
 import { sabotaging } from '../helpers/faults.ts';
@@ -15,21 +16,12 @@ import { runHere } from '../helpers/run-here.ts';
 
 const database = await startPostgres({ after });
 
-const toVersion1 = [
-  'ALTER TABLE tokens DROP COLUMN rate_per_day, DROP COLUMN burst, DROP COLUMN made_by, DROP COLUMN revoked_by',
-  'DROP TABLE jobs',
-  'DROP TABLE history',
-  'UPDATE plant_store SET schema_version = 1',
-];
+const dump = readFileSync(new URL('../data/store-1.1.0.sql', import.meta.url), 'utf8');
 
-/** A store with one plant and one token, as version 1.1.0 has made it. */
-async function oldStore(changes = toVersion1): Promise<string> {
+/** The store that version 1.1.0 has made. */
+async function oldStore(): Promise<string> {
   const url = await database.makeDatabase();
-  const server = await startServer({ after }, url, oneThread);
-  assert.equal((await create(server.plantsUrl, { id: 1, name: 'Alder' })).status, 200);
-  assert.equal((await runHere(['token', 'create', 'app', '--store', url])).code, 0);
-  await server.stop();
-  for (const statement of changes) await database.query(statement, nameOfDatabase(url));
+  await database.query(dump, nameOfDatabase(url));
   return url;
 }
 
@@ -37,56 +29,35 @@ test('a store of version 1.1.0 is upgraded by the first of two nodes, and loses 
   const url = await oldStore();
   const nodes = await Promise.all([1, 2].map(() => startServer(t, url, oneThread)));
   for (const { plantsUrl } of nodes)
-    assert.equal((await create(plantsUrl, { id: 1, name: 'Alder' })).status, 200);
-  const limited = ['token', 'update', 'app', '--rate', '1/s', '--store', url];
+    assert.equal((await create(plantsUrl, { id: 1, name: 'Alder', tag: 'Alnus' })).status, 200);
+  const limited = ['token', 'update', 'greenhouse', '--rate', '1/s', '--store', url];
   assert.equal((await runHere(limited)).code, 0);
   const { stdout } = await runHere(['token', 'list', '--json', '--store', url]);
-  assert.match(stdout, /"name":"app".*"rate":"1\/s","burst":1\}/);
-});
-
-test('the history of schema 4 is kept, and from then on has the codes of the refusals', async (t) => {
-  const url = await oldStore([
-    'ALTER TABLE history DROP COLUMN refusals, DROP COLUMN refused_senders, DROP COLUMN stopped_at',
-    'UPDATE plant_store SET schema_version = 4',
-  ]);
-  const server = await startServer(t, url, oneThread);
-  assert.equal((await create(server.plantsUrl, { id: 1 })).status, 400);
-  await server.stop();
-  // A minute may end between the create and the refusal.
-  const sums =
-    "SELECT sum(created)::int, max(refusals) FILTER (WHERE refusals <> '{}') FROM history";
-  assert.deepEqual(await database.query(sums, nameOfDatabase(url)), [
-    { sum: 1, max: '{"40001":1}' },
-  ]);
-});
-
-test('a token of schema 5 keeps its rate, and names no maker', async (t) => {
-  const url = await oldStore([
-    "UPDATE tokens SET rate_per_day = 86400, burst = 7 WHERE name = 'app'",
-    'ALTER TABLE tokens DROP COLUMN made_by, DROP COLUMN revoked_by',
-    'ALTER TABLE history DROP COLUMN stopped_at',
-    'UPDATE plant_store SET schema_version = 5',
-  ]);
-  const list = async () => (await runHere(['token', 'list', '--json', '--store', url])).stdout;
-  const old =
-    /"name":"app","role":"create","state":"valid","createdAt":"[^"]+","rate":"1\/s","burst":7\}/;
-  assert.match(await list(), old);
-  await startServer(t, url, oneThread);
-  assert.match(await list(), old);
-  assert.equal((await runHere(['token', 'revoke', 'app', '--store', url])).code, 0);
-  assert.match(await list(), /"name":"app".*"revokedBy":"command line \(.+\)"/);
+  assert.match(stdout, /"name":"greenhouse".*"rate":"1\/s","burst":1\}/);
+  assert.equal((await runHere(['plants', 'count', '--store', url])).stdout, '22\n');
+  const newest = await runHere(['plants', 'list', '--newest', '--json', '--store', url]);
+  assert.equal(newest.stdout.trimEnd().split('\n').length, 22);
 });
 
 test('until then commands that read work, and commands that write say what to do', async () => {
   const url = await oldStore();
-  assert.match((await runHere(['token', 'list', '--store', url])).stdout, /^app +create +valid/m);
-  assert.match((await runHere(['plants', 'list', '--store', url])).stdout, /"name":"Alder"/);
+  assert.match((await runHere(['token', 'list', '--store', url])).stdout, /^greenhouse +create/m);
+  assert.equal((await runHere(['plants', 'count', '--store', url])).stdout, '22\n');
+  assert.match((await runHere(['verify', '--store', url])).stdout, /^plants +22$/m);
   const { code, stderr } = await runHere(['token', 'create', 'other', '--store', url]);
   assert.equal(code, 1);
   assert.match(
     stderr,
     /of an earlier plant-store \(schema 1\); "plant-store serve --store [^"]+" upgrades it/,
   );
+});
+
+test('a store that was made between two releases is refused by name', async () => {
+  const url = await oldStore();
+  await database.query('UPDATE plant_store SET schema_version = 5', nameOfDatabase(url));
+  const { code, stderr } = await runHere(['serve', '--port', '0', '--store', url]);
+  assert.equal(code, 1);
+  assert.match(stderr, /was made between two releases \(schema 5\).*export the plants/);
 });
 
 test('a role that does not own the tables is told which role must start the service once', async () => {
@@ -142,7 +113,7 @@ test('while a session reads the tokens, an upgrade gives way to other readers, a
     if (named.test(log)) await dump.query('COMMIT');
     if (log.includes('"ready"')) break;
   }
-  assert.match(log, /"from":1,"to":7,.*upgrading.*"from":1,"to":7,.*has been upgraded/s);
+  assert.match(log, /"from":1,"to":10,.*upgrading.*"from":1,"to":10,.*has been upgraded/s);
 });
 
 async function clientOn(t: TestContext, url: string, application_name: string): Promise<Client> {

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, type TestContext, test } from 'node:test';
 import { openConnector } from '../../src/store/postgres/connector.ts';
-import { openPool, type Pool, type Query } from '../../src/store/postgres/pool.ts';
+import { openPool, type Pool } from '../../src/store/postgres/pool.ts';
 import { joinPostgresStore, openPostgresStore } from '../../src/store/postgres/store.ts';
+import type { Query } from '../../src/store/postgres/transaction.ts';
 import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
 import { locationOf, statementMs, withinMs } from '../helpers/postgres-connection.ts';
 import { startProxy } from '../helpers/tcp-proxy.ts';

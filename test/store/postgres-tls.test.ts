@@ -112,7 +112,7 @@ test('TLS to PostgreSQL', { skip: withoutOpenssl() }, async (t) => {
   );
 });
 
-const isEncrypted = 'SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()';
+const isEncrypted = '(SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid())';
 
 /** With the certificates of two authorities in the folder, of which it trusts one. */
 async function startTlsServer(t: Owner, folder: string): Promise<PostgresServer> {

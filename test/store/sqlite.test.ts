@@ -57,48 +57,6 @@ test('sqlite: the journal has the id of each plant that a transaction stored, in
   );
 });
 
-test('sqlite: the newest plants of a store of an earlier version come after those of its journal, in descending order of id', async (t) => {
-  const path = await storePath(t);
-  const beginMs = Date.now() - 2 * limits.backup.handoverMs;
-  {
-    await using store = await openSqliteStore(path, lockMs);
-    await store.createPlants([{ ...alder, id: 50n }]);
-  }
-  // In the first hour after the upgrade, one service has a journal and one has not.
-  alterStore(
-    path,
-    `UPDATE arrivals SET seq = 4;
-     INSERT INTO arrivals (seq, created_at, ids) VALUES
-       (1, ${beginMs}, x''), (2, ${beginMs + 5}, x'0300000000000000'), (3, ${beginMs + 9}, x'0700000000000000');
-     INSERT INTO plants VALUES (90, 'older', NULL, 5, 0), (-4, 'older', NULL, 7, 0),
-       (3, 'in the journal', NULL, ${beginMs + 5}, 0), (60, 'at the same time', NULL, ${beginMs + 5}, 0),
-       (7, 'of another store', NULL, ${beginMs + 6}, 0)`,
-  );
-  const reader = openSqliteReader(path);
-  t.after(() => reader.close());
-  const newestIds = async (limit: number) => {
-    const ids: bigint[] = [];
-    let before: string | undefined;
-    do {
-      const page = await reader.newestPlants({ before, limit, budgetMs: 0 });
-      assert(page !== undefined);
-      ids.push(...page.plants.map(({ id }) => id));
-      before = page.next;
-    } while (before !== undefined);
-    return ids;
-  };
-  for (const limit of [1, 2, 100])
-    assert.deepEqual(await newestIds(limit), [50n, 3n, 90n, 60n, 7n, -4n]);
-  const since = await reader.newestPlants({ limit: 9, sinceMs: beginMs + 6, budgetMs: 1_000 });
-  assert.deepEqual(
-    since?.plants.map(({ id }) => id),
-    [50n, 7n],
-  );
-
-  alterStore(path, 'DROP TABLE arrivals; PRAGMA user_version = 4');
-  assert.deepEqual(await newestIds(4), [90n, 60n, 50n, 7n, 3n, -4n]);
-});
-
 test('sqlite: a clock that was behind for a while hides no plant from a search for new plants', async (t) => {
   const path = await storePath(t);
   await using store = await openSqliteStore(path, lockMs);

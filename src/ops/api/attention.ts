@@ -2,13 +2,12 @@ import { expiresSoon } from '../../access/opaque-tokens.ts';
 import { distanceText } from '../../age-text.ts';
 import { type ProblemName, problems } from '../../contract/problems.ts';
 import { limits } from '../../limits.ts';
-import type { JobRecord } from '../../store/jobs.ts';
 import type { TokenRecord } from '../../store/tokens.ts';
-import type { Matter, Overview } from '../contract.ts';
+import type { LastRun, Matter, Overview } from '../contract.ts';
 import { type RefusedToken, refusedIn, type TokenFigureTable } from '../token-figures.ts';
 
 export interface Watched extends Pick<Overview, 'checks' | 'store' | 'backup' | 'creates'> {
-  readonly jobs: readonly JobRecord[];
+  readonly lastRun: LastRun | null;
   /** Those in force. */
   readonly tokens: readonly TokenRecord[];
   readonly tokenFigures: TokenFigureTable;
@@ -36,15 +35,12 @@ function mattersOfStore({ checks, creates }: Watched): Matter[] {
   ];
 }
 
-function mattersOfBackups({ jobs, ...watched }: Watched, nowMs: number): Matter[] {
-  const failures = jobs.flatMap(({ name, fault, ranAtMs }) =>
-    fault === undefined
-      ? []
-      : [`The last ${name} failed ${distanceText(iso(ranAtMs), nowMs)}: ${fault}`],
-  );
-  const says = backupSays(watched, nowMs);
-  return [...(says === undefined ? [] : [says]), ...failures].map((text) =>
-    warning(text, '/backups'),
+function mattersOfBackups({ lastRun, ...watched }: Watched, nowMs: number): Matter[] {
+  const failure =
+    lastRun?.fault &&
+    `The last backup failed ${distanceText(lastRun.ranAt, nowMs)}: ${lastRun.fault}`;
+  return [backupSays(watched, nowMs), failure].flatMap((says) =>
+    says ? [warning(says, '/backups')] : [],
   );
 }
 

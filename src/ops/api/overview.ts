@@ -1,12 +1,11 @@
 import { limits } from '../../limits.ts';
 import { reused } from '../../reused.ts';
 import type { BackupRecord } from '../../store/backups.ts';
-import type { JobRecord } from '../../store/jobs.ts';
 import type { CommitPromise } from '../../store/store.ts';
 import type { TokenRecord } from '../../store/tokens.ts';
 import type { Handler } from '../answer.ts';
 import { bestEffort } from '../best-effort.ts';
-import type { Backup, Job, Overview, StoreSizes } from '../contract.ts';
+import type { Backup, LastRun, Overview, StoreSizes } from '../contract.ts';
 import type { Health } from '../health/health.ts';
 import { type Count, missingPlants } from '../metrics/plant-count.ts';
 import type { Samples } from '../metrics/samples.ts';
@@ -26,7 +25,8 @@ export interface OverviewSources {
   readonly lastBackup: () => Promise<BackupRecord | undefined>;
   /** Whether nothing has this name on the machine of the service. */
   readonly isAbsent: (path: string) => Promise<boolean>;
-  readonly listJobs: () => Promise<readonly JobRecord[]>;
+  /** Null: this service has made no backup. */
+  readonly lastRun: () => LastRun | null;
   readonly samples: Pick<Samples, 'tallies'>;
   readonly tokenFigures: TokenFigureTable;
   /** See `readTokensRarely`. */
@@ -41,11 +41,10 @@ export function showOverview(sources: OverviewSources): Handler {
 }
 
 async function overview(sources: OverviewSources): Promise<Overview> {
-  const [readiness, sizes, record, jobs, tokens = []] = await Promise.all([
+  const [readiness, sizes, record, tokens = []] = await Promise.all([
     sources.health.check(),
     bestEffort(sources.sizes()),
     sources.lastBackup(),
-    sources.listJobs(),
     bestEffort(sources.liveTokens()),
   ]);
   const count = sources.lastCount();
@@ -62,7 +61,12 @@ async function overview(sources: OverviewSources): Promise<Overview> {
     },
     backup: record ? backupReply(record, count, isFileGone ?? false) : null,
   };
-  const watched = { ...shown, jobs, tokens, tokenFigures: sources.tokenFigures };
+  const watched = {
+    ...shown,
+    lastRun: sources.lastRun(),
+    tokens,
+    tokenFigures: sources.tokenFigures,
+  };
   return {
     ...shown,
     version: sources.version,
@@ -75,14 +79,4 @@ function backupReply(backup: BackupRecord, count: Count | undefined, isFileGone:
   const { file, finishedAtMs, plants } = backup;
   const missing = missingPlants(backup, count) ?? null;
   return { file, isFileGone, finishedAt: isoTime(finishedAtMs), plants, missingPlants: missing };
-}
-
-export function jobReply({ name, fault, ranAtMs, success }: JobRecord): Job {
-  return {
-    name,
-    fault: fault ?? null,
-    ranAt: isoTime(ranAtMs),
-    succeededAt: isoTime(success?.atMs),
-    tookSeconds: success ? success.tookMs / 1_000 : null,
-  };
 }

@@ -1,10 +1,9 @@
 import type { BackupRecord } from '../../store/backups.ts';
-import type { JobRecord } from '../../store/jobs.ts';
 import type { SharedStore } from '../../store/store.ts';
 import type { TokenCounts, TokenRecord } from '../../store/tokens.ts';
 import type { httpThreadLayout, Measures, writerLayout } from '../../threads/measures.ts';
 import { bestEffort } from '../best-effort.ts';
-import type { StoreSizes } from '../contract.ts';
+import type { LastRun, StoreSizes } from '../contract.ts';
 import type { Health } from '../health/health.ts';
 import type { TokenFigureTable } from '../token-figures.ts';
 import { type Count, missingPlants } from './plant-count.ts';
@@ -48,7 +47,8 @@ export interface Figures extends Measured, CurrentFigures, FigureLimits {
   readonly databaseConnections: number | undefined;
   readonly tokens: TokenCounts | undefined;
   readonly liveTokens: readonly TokenRecord[] | undefined;
-  readonly jobs: readonly JobRecord[];
+  /** Whether the last backup of this service has failed; undefined if it has made none. */
+  readonly backupFailed: boolean | undefined;
   readonly residentBytes: number;
   readonly cpuSeconds: number;
 }
@@ -57,6 +57,7 @@ export interface FigureSources extends Measured, FigureLimits {
   readonly store: SharedStore;
   readonly sizes: () => Promise<StoreSizes>;
   readonly lastBackup: () => Promise<BackupRecord | undefined>;
+  readonly lastRun: () => LastRun | null;
   readonly lastCount: () => Count | undefined;
   readonly health: Health;
   /** See `readTokensRarely`. */
@@ -71,15 +72,15 @@ export async function gatherFigures(sources: FigureSources): Promise<Figures> {
   const { httpThreads, writers, store, queuePlantsMax, connectionsMax } = sources;
   const current = sources.current();
   const count = sources.lastCount();
+  const lastRun = sources.lastRun() ?? undefined;
   const nowMs = Date.now();
   const { user, system } = process.cpuUsage();
-  const [{ ready }, sizes, backup, tokens, liveTokens, jobs] = await Promise.all([
+  const [{ ready }, sizes, backup, tokens, liveTokens] = await Promise.all([
     sources.health.check(),
     bestEffort(sources.sizes()),
     bestEffort(sources.lastBackup()),
     bestEffort(store.countTokens(nowMs, nowMs - inUseMs)),
     bestEffort(sources.liveTokens()),
-    bestEffort(store.listJobs()),
   ]);
   return {
     ...{ httpThreads, writers, queuePlantsMax, connectionsMax, ...current, ready, sizes },
@@ -88,7 +89,7 @@ export async function gatherFigures(sources: FigureSources): Promise<Figures> {
     databaseConnections: store.metrics.connections(),
     tokens,
     liveTokens,
-    jobs: jobs ?? [],
+    backupFailed: lastRun && lastRun.fault !== null,
     residentBytes: process.memoryUsage.rss(),
     cpuSeconds: (user + system) / 1e6,
   };

@@ -54,7 +54,6 @@ function metrics(figures: Figures): Metric[] {
     ...work(figures),
     ...load(figures),
     ...store(figures),
-    ...jobs(figures),
     gauge(
       'process_resident_memory_bytes',
       'Resident memory of the process.',
@@ -235,7 +234,14 @@ function load({ httpThreads, mainLagSeconds, ...figures }: Figures): Metric[] {
   ];
 }
 
-function store({ plants, sizes, databaseConnections, tokens, backup }: Figures): Metric[] {
+function store({
+  plants,
+  sizes,
+  databaseConnections,
+  tokens,
+  backup,
+  backupFailed,
+}: Figures): Metric[] {
   return [
     gauge(
       'plant_store_plants',
@@ -271,34 +277,10 @@ function store({ plants, sizes, databaseConnections, tokens, backup }: Figures):
       'Plants that are newer than the last verified backup.',
       backup?.missingPlants,
     ),
-  ];
-}
-
-/** Backups, scrubs and drills, by a service or a timer. */
-function jobs({ jobs: records }: Figures): Metric[] {
-  const successes = records.flatMap(({ name, success }) => (success ? [{ name, ...success }] : []));
-  const ages = successes.map(({ name, atMs }) => [name, (Date.now() - atMs) / 1_000]);
-  return [
     gauge(
-      'plant_store_job_failed',
-      'Whether the last run of a job has failed.',
-      byLabel(
-        'job',
-        Object.fromEntries(records.map(({ name, fault }) => [name, Number(fault !== undefined)])),
-      ),
-    ),
-    gauge(
-      'plant_store_job_age_seconds',
-      'Time since the last success of a job; negative if the success is in the future.',
-      byLabel('job', Object.fromEntries(ages)),
-    ),
-    gauge(
-      'plant_store_job_duration_seconds',
-      'Duration of the last success of a job; of a drill, the time to recover.',
-      byLabel(
-        'job',
-        Object.fromEntries(successes.map(({ name, tookMs }) => [name, tookMs / 1_000])),
-      ),
+      'plant_store_backup_failed',
+      'Whether the last backup of --backup-to has failed.',
+      backupFailed === undefined ? undefined : Number(backupFailed),
     ),
   ];
 }

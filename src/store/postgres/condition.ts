@@ -1,6 +1,7 @@
 import { limits } from '../../limits.ts';
 import { type StoreError, StoreOpenError } from '../errors.ts';
 import type { PostgresLocation } from '../location.ts';
+import { schemaVersion as newestVersion } from '../schema-version.ts';
 import type { CommitPromise } from '../store.ts';
 import type { Connection } from './connection.ts';
 import { openConnector } from './connector.ts';
@@ -9,7 +10,6 @@ import { sqlState, storeError } from './errors.ts';
 import { within } from './pool.ts';
 import { type RoleCondition, roleCondition } from './role.ts';
 import {
-  schemaVersion as newestVersion,
   refuseChangedTables,
   refuseHiddenSchema,
   refuseOthersTables,

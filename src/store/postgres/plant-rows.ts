@@ -1,7 +1,6 @@
 import type { QueryArrayResult } from 'pg';
 import { limits } from '../../limits.ts';
-import { withOthers } from '../creators.ts';
-import type { CountedCreators, CountedPlants, PlantPage, PlantRange } from '../plant-search.ts';
+import type { CountedPlants, PlantPage, PlantRange } from '../plant-search.ts';
 import type { CopiedPlant, PlantMatch } from '../plants.ts';
 import {
   fixedTokenId,
@@ -20,7 +19,7 @@ type Names = ReadonlyMap<bigint, string>;
 /** Joins no tokens: a distributed database may keep them on another machine. */
 export async function plantPage(query: Query, range: PlantRange): Promise<PlantPage> {
   const rowsMax = Math.min(range.limit, limits.postgres.pageRows);
-  const { plants, isLast } = await filteredPage(query, rowsMax, inOrderOfId, range, [
+  const { plants, isLast } = await filteredPage(query, rowsMax, 'id', range, [
     [(place) => `id = ${place}`, range.id],
     [(place) => `id > ${place}`, range.after],
     [(place) => `id <= ${place}`, range.upTo],
@@ -28,24 +27,14 @@ export async function plantPage(query: Query, range: PlantRange): Promise<PlantP
   return { plants, isLast: isLast || plants.length === range.limit };
 }
 
-/** How the rows of a page are ordered. Each column is one of `plants`. */
-export interface PlantOrder {
-  /** The order of the page, in terms of the columns of the plants and of `place`. */
-  readonly order: string;
-  /** An expression over a row that tells the place of the row. */
-  readonly place: string;
-}
-
-const inOrderOfId: PlantOrder = { order: 'id', place: 'NULL' };
-
-/** Plants up to `limits.store.listPageChars`, and the place of each. */
+/** Plants up to `limits.store.listPageChars`. @param order columns of the plants */
 export async function filteredPage(
   query: Query,
   rowsMax: number,
-  order: PlantOrder,
+  order: string,
   match: PlantMatch,
   range: readonly Condition[],
-): Promise<PlantPage & { readonly places: readonly unknown[] }> {
+): Promise<PlantPage> {
   const { rows, isLast } = await rowPage(
     query,
     rowsMax,
@@ -61,7 +50,7 @@ export async function filteredPage(
     createdAtMs: Number(createdAtMs),
     createdBy: names.get(createdBy) ?? forgottenName,
   }));
-  return { plants, isLast, places: rows.map((row) => row[5]) };
+  return { plants, isLast };
 }
 
 export async function snapshotPage(
@@ -76,7 +65,7 @@ export async function snapshotPage(
       [(place) => `id > ${place}`, range.after],
       [(place) => `id <= ${place}`, range.upTo],
     ]),
-    inOrderOfId,
+    'id',
   );
   const plants = rows.map(([id, name, tag, createdAtMs, createdBy]) => ({
     id,
@@ -97,19 +86,17 @@ async function rowPage(
   rowsMax: number,
   textMax: number,
   { where, values }: Clause,
-  { order, place }: PlantOrder,
+  order: string,
 ): Promise<Pick<QueryArrayResult, 'rows'> & { isLast: boolean }> {
   const { rows } = await query(
-    `SELECT id, name, tag, created_at, created_by, place, found FROM (
+    `SELECT id, name, tag, created_at, created_by, found FROM (
       SELECT *, count(*) OVER () AS found, sum(size) OVER (ORDER BY ${order}) - size AS before FROM (
-        SELECT *, 1 + octet_length(name) + coalesce(octet_length(tag), 0) AS size FROM (
-          SELECT id, name, tag, created_at, created_by, ${place} AS place
-          FROM plants WHERE ${where}) AS placed
-        ORDER BY ${order} LIMIT $1) AS next) AS sized
+        SELECT *, 1 + octet_length(name) + coalesce(octet_length(tag), 0) AS size
+        FROM plants WHERE ${where} ORDER BY ${order} LIMIT $1) AS next) AS sized
     WHERE before < $2 ORDER BY ${order}`,
     [rowsMax, textMax, ...values],
   );
-  const found = Number(rows[0]?.[6] ?? 0);
+  const found = Number(rows[0]?.[5] ?? 0);
   return { rows, isLast: rows.length === found && found < rowsMax };
 }
 
@@ -209,31 +196,4 @@ export async function countPlantsAfter(
   );
   const [plants, lookedAt, last] = rows[0] as [bigint, bigint, bigint | null];
   return { plants: Number(plants), lookedAt: Number(lookedAt), last: last ?? undefined };
-}
-
-/** Looks at up to `plantsMax` plants, and counts those that match by creator. */
-export async function countCreatorsAfter(
-  query: Query,
-  after: bigint | undefined,
-  plantsMax: number,
-  match: PlantMatch,
-): Promise<CountedCreators> {
-  const { where, values } = clause(await matchConditions(query, match));
-  const from = after === undefined ? '$2::bigint IS NULL' : 'id > $2';
-  const { rows } = await query(
-    `SELECT created_by, plants, sum(plants) OVER (), sum(looked_at) OVER (), max(last) OVER () FROM (
-       SELECT created_by, count(*) FILTER (WHERE ${where}) AS plants,
-         count(*) AS looked_at, max(id) AS last
-       FROM (SELECT * FROM plants WHERE ${from} ORDER BY id LIMIT $1) AS next
-       GROUP BY created_by) AS counted
-     ORDER BY plants DESC LIMIT ${limits.store.creatorsCounted}`,
-    [plantsMax, after ?? null, ...values],
-  );
-  const found = rows.filter(([, plants]) => Number(plants) > 0);
-  const names = await namesOf(query, new Set(found.map(([id]) => id)));
-  const named = found.map(
-    ([id, plants]) => [names.get(id) ?? forgottenName, Number(plants)] as const,
-  );
-  const [, , ofAll = 0, lookedAt = 0, last] = rows[0] ?? [];
-  return { creators: withOthers(named, Number(ofAll)), lookedAt: Number(lookedAt), last };
 }

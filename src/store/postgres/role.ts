@@ -24,8 +24,6 @@ const needed: Readonly<Record<string, readonly string[]>> = {
   sessions: ['SELECT', 'INSERT', 'DELETE'],
   backups: ['SELECT', 'INSERT', 'DELETE'],
   heartbeat: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
-  jobs: ['SELECT', 'INSERT', 'UPDATE'],
-  history: ['SELECT', 'INSERT', 'DELETE'],
 };
 
 const needless: readonly Privilege[] = ['UPDATE', 'DELETE', 'TRUNCATE'].map((privilege) => ({

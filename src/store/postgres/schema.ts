@@ -1,16 +1,14 @@
 import { commandOn } from '../command-text.ts';
 import { StoreOpenError } from '../errors.ts';
 import type { PostgresLocation } from '../location.ts';
+import { schemaVersion, unknownVersion } from '../schema-version.ts';
 import { isMadeByOthers, sqlState, UNDEFINED_TABLE } from './errors.ts';
 import { postgresText } from './location.ts';
 import { definitionsOf, schemaDifference, type Table } from './schema-comparison.ts';
 import { inTransaction, type Query } from './transaction.ts';
 
-/** The version that this program writes. */
-export const schemaVersion = 7;
-
-/** The first version that has the table of jobs. */
-export const jobsSince = 3;
+/** The version of 1.1.0. `upgradePostgres` adds what it lacks. */
+const releasedVersions = [1];
 
 /**
  * The columns of SQLite; the first is the primary key. `plant_store` has one row, which is inserted
@@ -38,6 +36,7 @@ const tables: Readonly<Record<string, Table>> = {
       expires_at: 'bigint',
       revoked_at: 'bigint',
       last_used_at: 'bigint',
+      rotated_at: 'bigint',
       rate_per_day: 'bigint',
       burst: 'bigint',
       made_by: 'text',
@@ -47,6 +46,7 @@ const tables: Readonly<Record<string, Table>> = {
       'expires_at',
       'revoked_at',
       'last_used_at',
+      'rotated_at',
       'rate_per_day',
       'burst',
       'made_by',
@@ -64,42 +64,11 @@ const tables: Readonly<Record<string, Table>> = {
     },
   },
   heartbeat: { columns: { node: 'bigint', beaten_at: 'bigint' } },
-  jobs: {
-    columns: {
-      name: 'text',
-      ran_at: 'bigint',
-      fault: 'text',
-      succeeded_at: 'bigint',
-      took_ms: 'bigint',
-    },
-    nullable: ['fault', 'succeeded_at', 'took_ms'],
-  },
-  history: {
-    columns: {
-      minute_at: 'bigint',
-      node: 'bigint',
-      started_at: 'bigint',
-      created: 'bigint',
-      same: 'bigint',
-      taken: 'bigint',
-      failed: 'bigint',
-      refused: 'bigint',
-      refusals: 'text',
-      refused_senders: 'text',
-      p50_us: 'bigint',
-      p99_us: 'bigint',
-      queue_plants: 'bigint',
-      connections: 'bigint',
-      stopped_at: 'bigint',
-    },
-    key: ['minute_at', 'node'],
-    nullable: ['refusals', 'refused_senders', 'p50_us', 'p99_us', 'stopped_at'],
-  },
 };
 
-const indexes: Readonly<Record<string, string>> = {
+const uniqueIndexes: Readonly<Record<string, string>> = {
   tokens_hash: 'tokens (hash)',
-  tokens_name_in_force: 'tokens (name) WHERE revoked_at IS NULL',
+  tokens_name_in_force: 'tokens (name) WHERE revoked_at IS NULL AND rotated_at IS NULL',
 };
 
 /** Attempts to make the tables while other nodes make them, too. */
@@ -118,7 +87,7 @@ export async function ensureSchema(query: Query): Promise<boolean> {
     await refuseHiddenSchema(query);
     await refuseOthersTables(query);
     try {
-      isNew = await inTransaction(query, () => makeTables(query));
+      isNew = await inTransaction(query, () => makeStore(query));
     } catch (error) {
       if (tries === triesMax || !isMadeByOthers(error)) throw error;
     }
@@ -135,26 +104,28 @@ export function demandNewest(version: number, location: PostgresLocation): void 
 }
 
 /** @returns false if another node has made the store */
-async function makeTables(query: Query): Promise<boolean> {
-  for (const name of Object.keys(tables)) await query(createTable(name));
-  for (const [name, on] of Object.entries(indexes))
-    await query(`CREATE UNIQUE INDEX IF NOT EXISTS ${name} ON ${on}`);
+async function makeStore(query: Query): Promise<boolean> {
+  await makeTables(query);
   const insert =
     'INSERT INTO plant_store (id, schema_version) VALUES (1, $1) ON CONFLICT (id) DO NOTHING';
   return (await query(insert, [schemaVersion])).rowCount === 1;
 }
 
-export function createTable(name: string): string {
-  return `CREATE TABLE IF NOT EXISTS ${name} (${definitionsOf(tables[name] as Table).join(', ')})`;
+/** Makes the tables and indexes that are missing. */
+export async function makeTables(query: Query): Promise<void> {
+  for (const [name, table] of Object.entries(tables))
+    await query(`CREATE TABLE IF NOT EXISTS ${name} (${definitionsOf(table).join(', ')})`);
+  for (const [name, on] of Object.entries(uniqueIndexes))
+    await query(`CREATE UNIQUE INDEX IF NOT EXISTS ${name} ON ${on}`);
+  await query('CREATE INDEX IF NOT EXISTS plants_newest ON plants (created_at, id)');
 }
 
-/** 0 if there is no store yet. @throws StoreOpenError if a later version has made it */
+/** 0 if there is no store yet. @throws StoreOpenError for an unknown schema */
 export async function versionOf(query: Query): Promise<number> {
   const version = await readVersion(query);
-  if (version <= schemaVersion) return version;
-  throw new StoreOpenError(
-    `the store in the database was made by a newer plant-store (schema ${version}, this one knows ${schemaVersion}); run that version or a later one`,
-  );
+  const fault = version === 0 ? undefined : unknownVersion(version, releasedVersions);
+  if (fault === undefined) return version;
+  throw new StoreOpenError(`the store in the database ${fault}`);
 }
 
 async function readVersion(query: Query): Promise<number> {
@@ -221,7 +192,7 @@ async function searchPath(query: Query): Promise<SearchedSchema[]> {
 
 /** @throws StoreOpenError if somebody else's table has the name of one of a store */
 export async function refuseOthersTables(query: Query): Promise<void> {
-  const difference = await schemaDifference(query, tables, Object.keys(indexes), false);
+  const difference = await schemaDifference(query, tables, Object.keys(uniqueIndexes), false);
   if (difference === undefined) return;
   throw new StoreOpenError(
     `the database has a table ${difference.table} that is not of a plant store (${difference.says}); name a database of its own with --store, or a schema of its own with ?options=-csearch_path%3DSCHEMA`,
@@ -230,7 +201,7 @@ export async function refuseOthersTables(query: Query): Promise<void> {
 
 /** @throws StoreOpenError if a table of a store of this version is not as this program makes it */
 export async function refuseChangedTables(query: Query): Promise<void> {
-  const difference = await schemaDifference(query, tables, Object.keys(indexes), true);
+  const difference = await schemaDifference(query, tables, Object.keys(uniqueIndexes), true);
   if (difference === undefined) return;
   throw new StoreOpenError(
     `the table ${difference.table} of the store is not as this plant-store makes it (${difference.says}); change it back, or copy the plants to a new store`,

@@ -14,30 +14,18 @@ import {
 import { sharedCounter, sharedMemory } from '../../threads/shared-counter.ts';
 import { demandShared, type OpenOptions, type StoreOptions } from '../engine.ts';
 import type { PostgresLocation } from '../location.ts';
+import { changes } from '../small-tables.ts';
+import { callsOf, stepsOf } from '../steps.ts';
 import type { CommitPromise, SharedStore, Store, StoreReader, StoreShare } from '../store.ts';
 import { checkedConnector } from './checked-connector.ts';
 import { openConnector } from './connector.ts';
+import { beat, forgetOldBeats } from './heartbeat.ts';
 import { createPlants } from './plants.ts';
 import { openPool, type Pool } from './pool.ts';
 import { demandStore, readerOn } from './reader.ts';
 import { demandNewest, ensureSchema, refuseChangedTables } from './schema.ts';
 import { plantsBytes } from './size.ts';
-import {
-  beat,
-  copyTokens,
-  createSession,
-  createToken,
-  ensureSubject,
-  forgetOldBeats,
-  limitToken,
-  recordBackup,
-  recordJob,
-  recordTokenUse,
-  removeSession,
-  removeSessionsOf,
-  revokeToken,
-  rotateToken,
-} from './tokens.ts';
+import { runChange } from './steps.ts';
 import type { Query } from './transaction.ts';
 
 /**
@@ -150,20 +138,7 @@ function writesOn(pool: Pool, measures: Measures<typeof writerLayout>, callMs: n
       return outcomes;
     },
     copyPlants: (plants) => write((query) => createPlants(query, plants, 0, confirm)),
-    createToken: (token, liveMax) => write((query) => createToken(query, token, liveMax)),
-    rotateToken: (rotation, liveMax) => write((query) => rotateToken(query, rotation, liveMax)),
-    limitToken: (name, rate) => write((query) => limitToken(query, name, rate)),
-    revokeToken: (name, atMs, by) => write((query) => revokeToken(query, name, atMs, by)),
-    ensureSubject: (subject, bounds) => write((query) => ensureSubject(query, subject, bounds)),
-    copyTokens: (tokens, liveMax, nowMs) =>
-      write((query) => copyTokens(query, tokens, liveMax, nowMs)),
-    recordTokenUse: (uses) => write((query) => recordTokenUse(query, uses)),
-    createSession: (session, perTokenMax) =>
-      write((query) => createSession(query, session, perTokenMax)),
-    removeSession: (hash) => write((query) => removeSession(query, hash)),
-    removeSessionsOf: (tokenId) => write((query) => removeSessionsOf(query, tokenId)),
+    ...callsOf(changes, (call) => write((query) => runChange(query, stepsOf(changes, call)))),
     beat: (atMs) => write((query) => beat(query, node, atMs)),
-    recordBackup: (backup) => write((query) => recordBackup(query, backup)),
-    recordJob: (run) => write((query) => recordJob(query, run)),
   };
 }

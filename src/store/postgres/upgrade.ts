@@ -1,21 +1,12 @@
 import { limits } from '../../limits.ts';
 import { StoreOpenError } from '../errors.ts';
 import type { PostgresLocation } from '../location.ts';
+import { addedToTokens, schemaVersion } from '../schema-version.ts';
 import { openConnector } from './connector.ts';
 import { INSUFFICIENT_PRIVILEGE, LOCK_NOT_AVAILABLE, sqlState } from './errors.ts';
 import { runOnce } from './pool.ts';
-import { createTable, refuseChangedTables, schemaVersion, versionOf } from './schema.ts';
+import { makeTables, refuseChangedTables, versionOf } from './schema.ts';
 import { inTransaction, type Query } from './transaction.ts';
-
-/** From each earlier version to the next. A node of the earlier version goes on. */
-const upgrades: Readonly<Record<number, string>> = {
-  1: 'ALTER TABLE tokens ADD COLUMN IF NOT EXISTS rate_per_day bigint, ADD COLUMN IF NOT EXISTS burst bigint',
-  2: createTable('jobs'),
-  3: createTable('history'),
-  4: 'ALTER TABLE history ADD COLUMN IF NOT EXISTS refusals text, ADD COLUMN IF NOT EXISTS refused_senders text',
-  5: 'ALTER TABLE tokens ADD COLUMN IF NOT EXISTS made_by text, ADD COLUMN IF NOT EXISTS revoked_by text',
-  6: 'ALTER TABLE history ADD COLUMN IF NOT EXISTS stopped_at bigint',
-};
 
 /** Versions of the schema. */
 export interface SchemaChange {
@@ -57,8 +48,13 @@ export function upgradePostgres(location: PostgresLocation): Promise<string | un
 async function upgradeTables(query: Query): Promise<void> {
   await query(`SET LOCAL lock_timeout = ${limits.postgres.upgradeLockMs}`);
   await query('SELECT id FROM plant_store WHERE id = 1 FOR UPDATE');
-  const version = await versionOf(query);
-  for (let from = version; from < schemaVersion; from += 1) await query(upgrades[from] ?? '');
+  if ((await versionOf(query)) !== schemaVersion) {
+    for (const column of addedToTokens('bigint', 'text'))
+      await query(`ALTER TABLE tokens ADD COLUMN IF NOT EXISTS ${column}`);
+    // Its condition is another one today.
+    await query('DROP INDEX IF EXISTS tokens_name_in_force');
+    await makeTables(query);
+  }
   await refuseChangedTables(query);
   await query('UPDATE plant_store SET schema_version = $1 WHERE id = 1', [schemaVersion]);
 }
@@ -72,7 +68,7 @@ async function sessionsOnTables(query: Query): Promise<string> {
     `SELECT DISTINCT pid, application_name, usename::text, extract(epoch FROM query_start)::bigint, xact_start
      FROM pg_locks JOIN pg_stat_activity USING (pid)
      WHERE granted AND pid <> pg_backend_pid() AND datname = current_database()
-       AND relation IN (to_regclass('plant_store'), to_regclass('tokens'), to_regclass('history'))
+       AND relation IN (to_regclass('plant_store'), to_regclass('tokens'), to_regclass('plants'))
        AND coalesce(xact_start < clock_timestamp() - $1 * interval '1 ms', true)
      ORDER BY xact_start NULLS FIRST LIMIT 3`,
     [limits.postgres.upgradeLockMs],
@@ -85,6 +81,6 @@ async function sessionsOnTables(query: Query): Promise<string> {
 }
 
 function once<T>(location: PostgresLocation, work: (query: Query) => Promise<T>): Promise<T> {
-  const { lockMs } = limits.cli;
-  return runOnce(openConnector(location, lockMs), work, lockMs);
+  const { upgradeStepMs } = limits.postgres;
+  return runOnce(openConnector(location, upgradeStepMs), work, upgradeStepMs);
 }

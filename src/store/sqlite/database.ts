@@ -8,6 +8,7 @@ import { limits } from '../../limits.ts';
 import { commandOn } from '../command-text.ts';
 import { NoStoreError, StoreError, StoreOpenError } from '../errors.ts';
 import { defaultStorePath } from '../location.ts';
+import { schemaVersion } from '../schema-version.ts';
 import {
   mayBeLackOfRoom,
   SQLITE_BUSY,
@@ -17,7 +18,7 @@ import {
   sqliteCode,
 } from './errors.ts';
 import { openMs, openToRead, type ReadFile } from './read-file.ts';
-import { migrate, refuseSchemaFault, schemaVersion, schemaVersionOf } from './schema.ts';
+import { makeTables, refuseSchemaFault, schemaVersionOf } from './schema.ts';
 
 /**
  * @throws StoreOpenError if there is no store, or it is not writable, damaged, of another schema,
@@ -38,12 +39,10 @@ export function openForWriting(
     const db = new DatabaseSync(path, { timeout: openMs });
     const version = schemaVersionOf(db, path);
     if (version === 0 && !mayMake) throw noStore(path);
-    if (version > 0 && version < schemaVersion) {
-      throw new StoreOpenError(
-        `the store at ${path} is of an earlier plant-store (schema ${version}); ${commandOn(textOf(path), 'serve')} upgrades it`,
-      );
+    if (version > 0) {
+      demandNewest(version, path);
+      refuseSchemaFault(db, path);
     }
-    if (version > 0) refuseSchemaFault(db, path);
     setDurability(db);
     enterWalMode(db, path);
     const isNew = version === 0 && inTransaction(db, openMs, () => makeSchema(db, path));
@@ -68,10 +67,18 @@ function syncByCheckpoint(db: DatabaseSync): void {
   }
 }
 
+/** @throws StoreOpenError for the store of an earlier version */
+export function demandNewest(version: number, path: string): void {
+  if (version === schemaVersion) return;
+  throw new StoreOpenError(
+    `the store at ${path} is of an earlier plant-store (schema ${version}); ${commandOn(textOf(path), 'serve')} upgrades it`,
+  );
+}
+
 /** @returns false if another process was first */
 function makeSchema(db: DatabaseSync, path: string): boolean {
   if (schemaVersionOf(db, path) > 0) return false;
-  migrate(db, 0);
+  makeTables(db);
   return true;
 }
 
@@ -81,7 +88,7 @@ export function isThere(path: string): boolean {
 }
 
 /** @throws StoreOpenError */
-export function demandThere(path: string): void {
+function demandThere(path: string): void {
   if (!isThere(path)) throw noStore(path);
 }
 
@@ -153,7 +160,11 @@ function damaged(path: string, what: string, cause?: unknown): StoreOpenError {
   );
 }
 
-/** @throws StoreOpenError if there is no store, or as `openForWriting` */
+/**
+ * Plants and tokens can be read before the upgrade, too.
+ *
+ * @throws StoreOpenError if there is no store, or as `openForWriting`
+ */
 export function openForReading(path: string): ReadFile {
   const open = () => {
     demandThere(path);

@@ -1,7 +1,6 @@
 import { StoreError, type StoreFailure } from '../errors.ts';
 
 /** Primary result codes of SQLite (sqlite.org/rescode.html). */
-const SQLITE_ERROR = 1;
 export const SQLITE_BUSY = 5;
 const SQLITE_LOCKED = 6;
 export const SQLITE_READONLY = 8;
@@ -9,7 +8,6 @@ const SQLITE_IOERR = 10;
 export const SQLITE_CORRUPT = 11;
 export const SQLITE_FULL = 13;
 const SQLITE_CANTOPEN = 14;
-export const SQLITE_CONSTRAINT = 19;
 export const SQLITE_NOTADB = 26;
 
 /** The transaction was rolled back, and a retry may succeed. */
@@ -32,16 +30,6 @@ const lacksOfRoom = new Set([SQLITE_READONLY, SQLITE_IOERR, SQLITE_FULL, SQLITE_
 
 /** After a failed read, write or sync the connection is unreliable. */
 const fatal = new Set([SQLITE_IOERR, SQLITE_CORRUPT, SQLITE_NOTADB]);
-
-/** Whether a read failed on what the file holds, or on its disk. A read elsewhere may succeed. */
-export function isDamage(error: unknown): boolean {
-  return fatal.has(sqliteCode(error) as number);
-}
-
-/** Whether a statement failed that is right on every sound store: a damaged schema has no table. */
-export function isSchemaDamage(error: unknown): boolean {
-  return isDamage(error) || sqliteCode(error) === SQLITE_ERROR;
-}
 
 /** The primary result code of an error that SQLite threw, or undefined for any other error. */
 export function sqliteCode(error: unknown): number | undefined {

@@ -1,11 +1,12 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { openDigest } from '../digest.ts';
 import type { OnProgress, PlantFigures, StoreFault, StoreFigures } from '../inspection.ts';
+import { unknownVersion } from '../schema-version.ts';
 import { openForReading } from './database.ts';
 import { SQLITE_CORRUPT, SQLITE_NOTADB, sqliteCode } from './errors.ts';
 import { countPlants } from './plant-rows.ts';
 import { openToRead } from './read-file.ts';
-import { applicationId, pragma, schemaFaultOf, schemaVersion } from './schema.ts';
+import { applicationId, pragma, releasedVersions, schemaFaultOf } from './schema.ts';
 
 /** Inspects a store at one moment, also while a service writes. @throws StoreOpenError */
 export function inspectStoreFile(path: string, onProgress: OnProgress): StoreFigures | StoreFault {
@@ -25,11 +26,8 @@ export function inspectBackupFile(path: string, onProgress: OnProgress): StoreFi
 
 function inspectBackup(db: DatabaseSync, onProgress: OnProgress): StoreFigures | StoreFault {
   if (pragma(db, 'application_id') !== applicationId) return { fault: 'is not a plant store' };
-  const version = pragma(db, 'user_version');
-  if (version <= schemaVersion) return inspect(db, onProgress);
-  return {
-    fault: `was made by a newer plant-store (schema ${version}, this one knows ${schemaVersion}); use that version or a later one`,
-  };
+  const fault = unknownVersion(pragma(db, 'user_version'), releasedVersions);
+  return fault === undefined ? inspect(db, onProgress) : { fault };
 }
 
 function withFaults(look: () => StoreFigures | StoreFault): StoreFigures | StoreFault {

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { limits } from '../../limits.ts';
-import type { CountedCreators, CountedPlants, PlantPage, PlantRange } from '../plant-search.ts';
+import type { CountedPlants, PlantPage, PlantRange } from '../plant-search.ts';
 import {
   type CreateOutcome,
   outcomeBeside,
@@ -40,76 +40,24 @@ export function countPlants(db: DatabaseSync): number {
   return Number(db.prepare('SELECT count(*) AS n FROM plants').get()?.['n']);
 }
 
+/** Looks at up to `plantsMax` plants, and counts those that match. */
 export function countPlantsAfter(
   db: DatabaseSync,
   after: bigint | undefined,
   plantsMax: number,
   match: PlantMatch = {},
 ): CountedPlants {
-  const { figures, ...reached } = figuresAfter(db, 'count(*)', after, plantsMax, match);
-  return { plants: Number(figures), ...reached };
-}
-
-const tally = 'tally';
-
-/**
- * Counts equal integers, as pairs in JSON, in one query at a time. GROUP BY would sort them, which
- * takes longer, and many in a temporary file.
- */
-export function addTally(db: DatabaseSync): void {
-  const counts = new Map<unknown, number>();
-  db.aggregate(tally, {
-    start() {
-      counts.clear();
-      return null;
-    },
-    step(_, value) {
-      counts.set(value, (counts.get(value) ?? 0) + 1);
-      return null;
-    },
-    result: () => JSON.stringify([...counts]),
-  });
-}
-
-/** Looks at up to `plantsMax` plants, and counts those that match by creator. */
-export function countCreatorsAfter(
-  db: DatabaseSync,
-  after: bigint | undefined,
-  plantsMax: number,
-  match: PlantMatch,
-): CountedCreators {
-  const { figures, ...reached } = figuresAfter(db, `${tally}(created_by)`, after, plantsMax, match);
-  const select = db.prepare(
-    `WITH counted AS (SELECT value ->> 0 AS created_by, value ->> 1 AS plants FROM json_each(?))
-     SELECT ${createdBy} AS name, plants FROM counted LEFT JOIN tokens ON tokens.id = created_by`,
-  );
-  const rows = select.all(figures as string) as unknown as { name: string; plants: number }[];
-  return { creators: rows.map(({ name, plants }) => [name, plants]), ...reached };
-}
-
-/** Looks at up to `plantsMax` plants. @param aggregate SQL, over the plants that match */
-function figuresAfter(
-  db: DatabaseSync,
-  aggregate: string,
-  after: bigint | undefined,
-  plantsMax: number,
-  match: PlantMatch,
-): { figures: unknown; lookedAt: number; last: bigint | undefined } {
   const { where, values } = clause(matchConditions(match));
   const filter = values.length === 0 ? '' : `FILTER (WHERE ${where})`;
   const from = after === undefined ? '' : 'WHERE id > ?';
   const count = db.prepare(
-    `SELECT ${aggregate} ${filter} AS figures, count(*) AS lookedAt, max(id) AS last
+    `SELECT count(*) ${filter} AS plants, count(*) AS lookedAt, max(id) AS last
      FROM (SELECT * FROM plants ${from} ORDER BY id LIMIT ?) AS plants`,
   );
   count.setReadBigInts(true);
   const row = count.get(...values, ...(after === undefined ? [] : [after]), plantsMax);
-  const { figures, lookedAt, last } = row as {
-    figures: unknown;
-    lookedAt: bigint;
-    last: bigint | null;
-  };
-  return { figures, lookedAt: Number(lookedAt), last: last ?? undefined };
+  const { plants, lookedAt, last } = row as Record<string, bigint | null>;
+  return { plants: Number(plants), lookedAt: Number(lookedAt), last: last ?? undefined };
 }
 
 /** As `PlantReader.outcomesOf`. */

@@ -65,7 +65,7 @@ function openWithoutLocks(path: string): ReadFile | undefined {
 }
 
 /** Opens a file that no other connection changes. @throws errors of SQLite */
-export function openImmutable(path: string, demandUnchanged?: () => void): ReadFile {
+function openImmutable(path: string, demandUnchanged?: () => void): ReadFile {
   return readFileOn(new DatabaseSync(immutableUrl(path), { readOnly: true }), demandUnchanged);
 }
 
@@ -99,7 +99,7 @@ function hasContent(path: string): boolean {
  * The address of a file that no other connection changes. SQLite takes no locks, and ignores a WAL
  * (sqlite.org/uri.html#uriimmutable).
  */
-export function immutableUrl(path: string): URL {
+function immutableUrl(path: string): URL {
   const url = pathToFileURL(resolve(path));
   url.searchParams.set('immutable', '1');
   return url;

@@ -1,6 +1,8 @@
 import { statSync } from 'node:fs';
 import type { MessagePort } from 'node:worker_threads';
 import { measuresIn, measuresMemory, writerLayout } from '../../threads/measures.ts';
+import { changes } from '../small-tables.ts';
+import { callsOf } from '../steps.ts';
 import type { SharedStore, Store, StoreReader } from '../store.ts';
 import { columnsOf, columnsOfCopied, outcomesOf } from './batch.ts';
 import { openSqliteReader } from './reader.ts';
@@ -70,19 +72,8 @@ function storeOn(
     createPlants: async (plants) => outcomesOf(await writer.run('createPlants', columnsOf(plants))),
     copyPlants: async (plants) =>
       outcomesOf(await writer.run('createPlants', columnsOfCopied(plants))),
-    createToken: (token, liveMax) => writer.run('createToken', { token, liveMax }),
-    rotateToken: (rotation, liveMax) => writer.run('rotateToken', { rotation, liveMax }),
-    limitToken: (name, rate) => writer.run('limitToken', { name, rate }),
-    revokeToken: (name, atMs, by) => writer.run('revokeToken', { name, atMs, by }),
-    ensureSubject: (subject, bounds) => writer.run('ensureSubject', { subject, bounds }),
-    copyTokens: (tokens, liveMax, nowMs) => writer.run('copyTokens', { tokens, liveMax, nowMs }),
-    recordTokenUse: (uses) => writer.run('recordTokenUse', uses),
-    createSession: (session, perTokenMax) => writer.run('createSession', { session, perTokenMax }),
-    removeSession: (hash) => writer.run('removeSession', hash),
-    removeSessionsOf: (tokenId) => writer.run('removeSessionsOf', tokenId),
+    ...callsOf(changes, (call) => writer.run('change', call)),
     beat: (atMs) => writer.run('beat', atMs),
-    recordBackup: (backup) => writer.run('recordBackup', backup),
-    recordJob: (run) => writer.run('recordJob', run),
   };
 }
 

@@ -1,7 +1,9 @@
 import { DatabaseSync } from 'node:sqlite';
+import { limits } from '../../limits.ts';
+import { addedToTokens, schemaVersion } from '../schema-version.ts';
 import { inTransaction, isThere, opening, setDurability } from './database.ts';
 import { openMs } from './read-file.ts';
-import { migrate, refuseSchemaFault, schemaVersion, schemaVersionOf } from './schema.ts';
+import { makeTables, refuseSchemaFault, schemaVersionOf } from './schema.ts';
 
 /** @returns the version of an older schema; otherwise undefined @throws StoreOpenError */
 export function outdatedSchemaOfSqlite(path: string): number | undefined {
@@ -12,15 +14,13 @@ export function outdatedSchemaOfSqlite(path: string): number | undefined {
     // The last connection checkpoints when it closes.
     setDurability(db);
     const version = schemaVersionOf(db, path);
-    if (version === 0 || version === schemaVersion) return undefined;
-    refuseSchemaFault(db, path);
-    return version;
+    return version === 0 || version === schemaVersion ? undefined : version;
   });
 }
 
 /**
- * Migrates the schema in one transaction. A running service of an earlier version goes on: its
- * tables stay as they are.
+ * Upgrades a store of 1.0.0 or 1.1.0 in one transaction. A running service of that version goes on:
+ * its tables get columns, and keep their own.
  *
  * @throws StoreOpenError
  */
@@ -29,8 +29,36 @@ export function upgradeSqlite(path: string): void {
     using db = new DatabaseSync(path, { timeout: openMs });
     setDurability(db);
     inTransaction(db, openMs, () => {
-      migrate(db, schemaVersionOf(db, path));
+      if (schemaVersionOf(db, path) !== schemaVersion) upgrade(db);
       refuseSchemaFault(db, path);
     });
   });
+}
+
+function upgrade(db: DatabaseSync): void {
+  for (const column of addedToTokens('INTEGER', 'TEXT'))
+    db.exec(`ALTER TABLE tokens ADD COLUMN ${column}`);
+  // Its condition is another one today.
+  db.exec('DROP INDEX tokens_name_in_force');
+  makeTables(db);
+  fillJournal(db);
+}
+
+/** The plants from before the upgrade, in the order of their creation. */
+function fillJournal(db: DatabaseSync): void {
+  const select = db.prepare('SELECT id, created_at FROM plants ORDER BY created_at, id');
+  select.setReadBigInts(true);
+  const insert = db.prepare('INSERT INTO arrivals (created_at, ids) VALUES (?, ?)');
+  let ids: bigint[] = [];
+  let createdAt = 0n;
+  const write = () => {
+    if (ids.length > 0) insert.run(createdAt, new Uint8Array(new BigInt64Array(ids).buffer));
+    ids = [];
+  };
+  for (const row of select.iterate()) {
+    createdAt = row['created_at'] as bigint;
+    ids.push(row['id'] as bigint);
+    if (ids.length === limits.sqlite.filledRowPlants) write();
+  }
+  write();
 }

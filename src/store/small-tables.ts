@@ -1,0 +1,98 @@
+import { limits } from '../limits.ts';
+import type { BackupRecord } from './backups.ts';
+import type { NewSession } from './sessions.ts';
+import { type CallsOf, run, type Steps } from './steps.ts';
+import { isLive, tokenChanges, tokenReads, tokenRecords, touchToken } from './token-table.ts';
+import type { TokenRecord } from './tokens.ts';
+
+/* The tables of sessions and backups, and all small tables together. */
+
+/**
+ * Condition on `sessions`. A session that ends much later than any that begins now is of a clock that
+ * was ahead, and is not in force.
+ *
+ * @param now the place of a bigint, in milliseconds since the epoch
+ */
+function isInForce(now: string): string {
+  const latest = `${now} + ${2 * limits.access.sessionMs}`;
+  return `(sessions.expires_at > ${now} AND sessions.expires_at <= ${latest})`;
+}
+
+export const reads = {
+  ...tokenReads,
+
+  *findSessionToken(hash: Uint8Array, nowMs: number): Steps<TokenRecord | undefined> {
+    const session = `sessions.hash = $1 AND ${isInForce('CAST($2 AS bigint)')}`;
+    const where = `WHERE id = (SELECT token_id FROM sessions WHERE ${session})`;
+    return (yield* tokenRecords(where, hash, nowMs))[0];
+  },
+
+  *listBackups(): Steps<readonly BackupRecord[]> {
+    const { rows } = yield* run('SELECT * FROM backups ORDER BY id DESC');
+    return rows.map((row) => ({
+      file: row['file'] as string,
+      finishedAtMs: row['finished_at'] as number,
+      plants: row['plants'] as number,
+      digest: row['digest'] as string,
+    }));
+  },
+
+  *lastBeat(): Steps<number | undefined> {
+    const text = 'SELECT beaten_at FROM heartbeat ORDER BY beaten_at DESC LIMIT 1';
+    return (yield* run(text)).rows[0]?.['beaten_at'] as number | undefined;
+  },
+};
+
+/** Each is one transaction. Those of all nodes run one after the other. */
+export const changes = {
+  ...tokenChanges,
+
+  *createSession(
+    { hash, tokenId, createdAtMs, expiresAtMs }: NewSession,
+    perTokenMax: number,
+  ): Steps<void> {
+    yield* run(
+      `DELETE FROM sessions WHERE NOT ${isInForce('CAST($1 AS bigint)')}
+        OR token_id NOT IN (SELECT id FROM tokens WHERE ${isLive})`,
+      createdAtMs,
+    );
+    yield* run(
+      `DELETE FROM sessions WHERE token_id = $1 AND hash NOT IN (
+        SELECT hash FROM sessions WHERE token_id = $1 ORDER BY expires_at DESC LIMIT $2)`,
+      tokenId,
+      perTokenMax - 1,
+    );
+    yield* run(
+      'INSERT INTO sessions (hash, token_id, expires_at) VALUES ($1, $2, $3)',
+      hash,
+      tokenId,
+      expiresAtMs,
+    );
+    yield* touchToken({ id: tokenId, atMs: createdAtMs });
+  },
+
+  *removeSession(hash: Uint8Array): Steps<boolean> {
+    return (yield* run('DELETE FROM sessions WHERE hash = $1', hash)).changes === 1;
+  },
+
+  *removeSessionsOf(tokenId: number): Steps<void> {
+    yield* run('DELETE FROM sessions WHERE token_id = $1', tokenId);
+  },
+
+  *recordBackup({ file, finishedAtMs, plants, digest }: BackupRecord): Steps<void> {
+    const { rows } = yield* run('SELECT coalesce(max(id), 0) + 1 AS id FROM backups');
+    const id = rows[0]?.['id'] as number;
+    yield* run(
+      'INSERT INTO backups (id, file, finished_at, plants, digest) VALUES ($1, $2, $3, $4, $5)',
+      id,
+      file,
+      finishedAtMs,
+      plants,
+      digest,
+    );
+    yield* run('DELETE FROM backups WHERE id <= $1', id - limits.store.backupsRecorded);
+  },
+};
+
+export type Reads = CallsOf<typeof reads>;
+export type Changes = CallsOf<typeof changes>;

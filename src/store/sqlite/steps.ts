@@ -1,0 +1,17 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { Result, Statement, Steps } from '../steps.ts';
+
+export function runSteps<T>(db: DatabaseSync, steps: Steps<T>): T {
+  let next = steps.next();
+  while (!next.done) next = steps.next(resultOf(db, next.value));
+  return next.value;
+}
+
+function resultOf(db: DatabaseSync, { text, values }: Statement): Result {
+  // In SQLite, `$1` is a name.
+  const statement = db.prepare(text.replaceAll('$', '?'));
+  if (statement.columns().length === 0)
+    return { rows: [], changes: Number(statement.run(...values).changes) };
+  const rows = statement.all(...values);
+  return { rows, changes: rows.length };
+}

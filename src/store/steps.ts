@@ -1,0 +1,79 @@
+/*
+ * The statements of the small tables, written once for both engines. A generator yields them one by
+ * one, and gets what each has returned. SQLite runs it at once, PostgreSQL waits for each reply.
+ */
+
+/** `$1` stands for the first value. */
+export interface Statement {
+  readonly text: string;
+  readonly values: readonly (string | number | Uint8Array | null)[];
+}
+
+export interface Result {
+  /** By the names of the columns. A whole number is a number. */
+  readonly rows: readonly Row[];
+  /** Rows that were inserted, updated or deleted. */
+  readonly changes: number;
+}
+
+export type Row = Readonly<Record<string, unknown>>;
+export type Steps<T> = Generator<Statement, T, Result>;
+
+type Value = Statement['values'][number];
+
+/** Runs one statement. */
+export function* run(text: string, ...values: (Value | undefined)[]): Steps<Result> {
+  return yield { text, values: values.map((value) => value ?? null) };
+}
+
+/**
+ * Runs a statement for many rows, 500 at a time.
+ *
+ * @param textFor the statement around `($1, $2), ($3, $4)`
+ * @param types undefined where the statement tells the types of the columns
+ */
+export function* runForAll(
+  textFor: (rows: string) => string,
+  all: readonly (readonly (Value | undefined)[])[],
+  types?: readonly ('bigint' | 'text')[],
+): Steps<void> {
+  for (let start = 0; start < all.length; start += 500) {
+    const some = all.slice(start, start + 500);
+    let number = 0;
+    const place = (column: number) => {
+      number += 1;
+      return types ? `CAST($${number} AS ${types[column]})` : `$${number}`;
+    };
+    const rows = some.map((row) => `(${row.map((_, column) => place(column)).join(', ')})`);
+    yield* run(textFor(rows.join(', ')), ...some.flat());
+  }
+}
+
+type Table = Readonly<Record<string, (...args: never[]) => Steps<unknown>>>;
+
+/** The functions of a table as an engine offers them. */
+export type CallsOf<T extends Table> = {
+  readonly [N in keyof T]: (...args: Parameters<T[N]>) => Promise<ResultOf<ReturnType<T[N]>>>;
+};
+type ResultOf<S> = S extends Steps<infer T> ? T : never;
+
+/** Names a function of a table, with its arguments. Both can go to another thread. */
+export interface Call<T extends Table> {
+  readonly name: keyof T;
+  readonly args: readonly unknown[];
+}
+
+export function callsOf<T extends Table>(
+  table: T,
+  call: (call: Call<T>) => Promise<unknown>,
+): CallsOf<T> {
+  const entries = Object.keys(table).map((name) => [
+    name,
+    (...args: unknown[]) => call({ name, args }),
+  ]);
+  return Object.fromEntries(entries) as CallsOf<T>;
+}
+
+export function stepsOf<T extends Table>(table: T, { name, args }: Call<T>): Steps<unknown> {
+  return (table[name] as (...args: readonly unknown[]) => Steps<unknown>)(...args);
+}

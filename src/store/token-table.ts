@@ -1,0 +1,266 @@
+import { limits } from '../limits.ts';
+import { type Result, type Row, run, runForAll, type Steps } from './steps.ts';
+import { mergeTokens } from './token-merge.ts';
+import { planRotation } from './token-rotation.ts';
+import {
+  type CopiedTokens,
+  type NewToken,
+  type Rate,
+  type RefusedRotation,
+  type RefusedTokens,
+  type RotatedToken,
+  type Subject,
+  type SubjectBounds,
+  subjectsToForget,
+  type TokenCounts,
+  type TokenRecord,
+  type TokenRotation,
+  type TokenUse,
+} from './tokens.ts';
+
+/* The table of tokens, as `TokenReader` and `TokenWriter` describe it. */
+
+/** Condition: neither revoked nor expired at the time `$1`. */
+export const isLive = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $1)';
+const isToken = "role <> 'subject'";
+const isNotRevoked = `revoked_at IS NULL AND ${isToken}`;
+
+/**
+ * Condition: whether a use at this time is later than the last one. A last use in the future is of a
+ * clock that was ahead.
+ *
+ * @param at the place of a bigint, in milliseconds since the epoch
+ */
+function isLaterUse(at: string): string {
+  const latest = `${at} + ${limits.store.clocksApartMs}`;
+  return `NOT coalesce(last_used_at BETWEEN ${at} AND ${latest}, FALSE)`;
+}
+
+/** In order of creation. */
+export function* tokenRecords(
+  where: string,
+  ...values: (string | number | Uint8Array)[]
+): Steps<TokenRecord[]> {
+  const { rows } = yield* run(`SELECT * FROM tokens ${where} ORDER BY id`, ...values);
+  return rows.map((row) => ({
+    id: row['id'] as number,
+    name: row['name'] as string,
+    hash: row['hash'] as Uint8Array,
+    role: row['role'] as TokenRecord['role'],
+    createdAtMs: row['created_at'] as number,
+    expiresAtMs: numberIn(row, 'expires_at'),
+    revokedAtMs: numberIn(row, 'revoked_at'),
+    rotatedAtMs: numberIn(row, 'rotated_at'),
+    lastUsedAtMs: numberIn(row, 'last_used_at'),
+    rate: rateOf(numberIn(row, 'rate_per_day'), numberIn(row, 'burst')),
+    createdBy: (row['made_by'] as string | null) ?? undefined,
+    revokedBy: (row['revoked_by'] as string | null) ?? undefined,
+  }));
+}
+
+function numberIn(row: Row, column: string): number | undefined {
+  return (row[column] as number | null) ?? undefined;
+}
+
+function rateOf(perDay: number | undefined, burst: number | undefined): Rate | undefined {
+  return perDay === undefined || burst === undefined ? undefined : { perDay, burst };
+}
+
+function* first<T>(all: Steps<readonly T[]>): Steps<T | undefined> {
+  return (yield* all)[0];
+}
+
+export const tokenReads = {
+  listTokens: () => tokenRecords(''),
+  liveTokens: (nowMs: number) => tokenRecords(`WHERE ${isLive} AND ${isToken}`, nowMs),
+  findToken: (hash: Uint8Array) => first(tokenRecords('WHERE hash = $1', hash)),
+  findTokens: (hashes: readonly Uint8Array[]) =>
+    tokenRecords(`WHERE hash IN (${hashes.map((_, index) => `$${index + 1}`)})`, ...hashes),
+  *countTokens(nowMs: number, usedSinceMs: number): Steps<TokenCounts> {
+    const { rows } = yield* run(
+      `SELECT count(*) AS total, count(revoked_at) AS revoked,
+        count(*) FILTER (WHERE ${isLive} AND rotated_at IS NULL) AS valid,
+        count(*) FILTER (WHERE ${isLive} AND rotated_at IS NOT NULL) AS rotated,
+        count(*) FILTER (WHERE ${isLive} AND last_used_at > $2) AS in_use
+       FROM tokens WHERE ${isToken}`,
+      nowMs,
+      usedSinceMs,
+    );
+    const { total = 0, revoked = 0, valid = 0, rotated = 0, in_use: inUse = 0 } = numbersIn(rows);
+    const expired = total - valid - rotated - revoked;
+    return { byState: { valid, rotated, expired, revoked }, inUse };
+  },
+};
+
+function numbersIn(rows: Result['rows']): Partial<Record<string, number>> {
+  return (rows[0] ?? {}) as Record<string, number>;
+}
+
+export const tokenChanges = {
+  *createToken(token: NewToken, liveMax: number): Steps<'created' | 'name taken' | 'too many'> {
+    if ((yield* countLive(token.createdAtMs)) >= liveMax) return 'too many';
+    const { rows } = yield* run(
+      'SELECT id FROM tokens WHERE revoked_at IS NULL AND rotated_at IS NULL AND name = $1',
+      token.name,
+    );
+    if (rows.length > 0) return 'name taken';
+    yield* insert([{ ...nothingYet, ...token, id: yield* nextId() }]);
+    return 'created';
+  },
+
+  *rotateToken(rotation: TokenRotation, liveMax: number): Steps<RotatedToken | RefusedRotation> {
+    const { name, atMs, by } = rotation;
+    const named = yield* tokenRecords(`WHERE name = $1 AND ${isNotRevoked}`, name);
+    const plan = planRotation(named, yield* countLive(atMs), rotation, liveMax);
+    if (typeof plan === 'string' || 'inForceUntilMs' in plan) return plan;
+    const { token, rotated, revoked } = plan;
+    for (const id of revoked)
+      yield* run('UPDATE tokens SET revoked_at = $1, revoked_by = $2 WHERE id = $3', atMs, by, id);
+    if (rotated)
+      yield* run(
+        'UPDATE tokens SET rotated_at = $1, expires_at = $2 WHERE id = $3',
+        atMs,
+        rotated.untilMs,
+        rotated.id,
+      );
+    yield* insert([{ ...nothingYet, ...token, id: yield* nextId() }]);
+    return { token, previousUntilMs: rotated?.untilMs };
+  },
+
+  *limitToken(name: string, rate: Rate | undefined): Steps<boolean> {
+    const { changes } = yield* run(
+      `UPDATE tokens SET rate_per_day = $1, burst = $2 WHERE name = $3 AND ${isNotRevoked}`,
+      rate?.perDay,
+      rate?.burst,
+      name,
+    );
+    return changes > 0;
+  },
+
+  *revokeToken(name: string, atMs: number, by?: string): Steps<boolean> {
+    const { changes } = yield* run(
+      `UPDATE tokens SET revoked_at = $1, revoked_by = $2 WHERE name = $3 AND ${isNotRevoked}`,
+      atMs,
+      by,
+      name,
+    );
+    return changes > 0;
+  },
+
+  *copyTokens(
+    tokens: readonly TokenRecord[],
+    liveMax: number,
+    nowMs: number,
+  ): Steps<CopiedTokens | RefusedTokens> {
+    const merged = mergeTokens(yield* tokenRecords(''), tokens, liveMax, nowMs);
+    if (!('ids' in merged)) return merged;
+    yield* runForAll(
+      (rows) => `UPDATE tokens SET expires_at = column2, revoked_at = column3, rotated_at = column4,
+          last_used_at = column5, made_by = column6, revoked_by = column7
+        FROM (VALUES ${rows}) AS merged WHERE tokens.id = column1`,
+      merged.changed.map((token) => [
+        token.id,
+        token.expiresAtMs,
+        token.revokedAtMs,
+        token.rotatedAtMs,
+        token.lastUsedAtMs,
+        token.createdBy,
+        token.revokedBy,
+      ]),
+      ['bigint', 'bigint', 'bigint', 'bigint', 'bigint', 'text', 'text'],
+    );
+    yield* insert(merged.added);
+    return { ids: merged.ids };
+  },
+
+  *ensureSubject({ name, hash, atMs }: Subject, bounds: SubjectBounds): Steps<number> {
+    const at = 'CAST($1 AS bigint)';
+    const known = yield* run(
+      `UPDATE tokens SET last_used_at = CASE WHEN ${isLaterUse(at)} THEN ${at} ELSE last_used_at END
+       WHERE hash = $2 RETURNING id`,
+      atMs,
+      hash,
+    );
+    if (known.rows[0]) return known.rows[0]['id'] as number;
+    const { rows } = yield* run("SELECT count(*) AS subjects FROM tokens WHERE role = 'subject'");
+    const forgotten = subjectsToForget(numbersIn(rows)['subjects'] ?? 0, bounds);
+    if (forgotten > 0) yield* forgetSubjects(atMs - bounds.subjectIdleMs, forgotten);
+    const id = yield* nextId();
+    const times = { createdAtMs: atMs, lastUsedAtMs: atMs };
+    yield* insert([{ ...nothingYet, id, name, hash, role: 'subject', ...times }]);
+    return id;
+  },
+
+  *recordTokenUse(uses: readonly TokenUse[]): Steps<void> {
+    yield* runForAll(
+      (rows) => `UPDATE tokens SET last_used_at = column2 FROM (VALUES ${rows}) AS used
+        WHERE tokens.id = column1 AND ${isLaterUse('column2')}`,
+      uses.map(({ id, atMs }) => [id, atMs]),
+      ['bigint', 'bigint'],
+    );
+  },
+};
+
+const nothingYet = {
+  expiresAtMs: undefined,
+  revokedAtMs: undefined,
+  rotatedAtMs: undefined,
+  lastUsedAtMs: undefined,
+  rate: undefined,
+  createdBy: undefined,
+  revokedBy: undefined,
+};
+
+function* countLive(nowMs: number): Steps<number> {
+  const text = `SELECT count(*) AS live FROM tokens WHERE ${isLive} AND ${isToken}`;
+  return numbersIn((yield* run(text, nowMs)).rows)['live'] ?? 0;
+}
+
+function* nextId(): Steps<number> {
+  const { rows } = yield* run('SELECT coalesce(max(id), 0) + 1 AS id FROM tokens');
+  return numbersIn(rows)['id'] as number;
+}
+
+function insert(tokens: readonly TokenRecord[]): Steps<void> {
+  return runForAll(
+    (rows) =>
+      `INSERT INTO tokens (id, name, hash, role, created_at, expires_at, revoked_at, rotated_at,
+        last_used_at, rate_per_day, burst, made_by, revoked_by) VALUES ${rows}`,
+    tokens.map((token) => [
+      token.id,
+      token.name,
+      token.hash,
+      token.role,
+      token.createdAtMs,
+      token.expiresAtMs,
+      token.revokedAtMs,
+      token.rotatedAtMs,
+      token.lastUsedAtMs,
+      token.rate?.perDay,
+      token.rate?.burst,
+      token.createdBy,
+      token.revokedBy,
+    ]),
+  );
+}
+
+/** The row with the greatest id stays, so that no id comes again. */
+function forgetSubjects(unusedSinceMs: number, count: number): Steps<Result> {
+  return run(
+    `DELETE FROM tokens WHERE id IN (
+      SELECT id FROM tokens WHERE role = 'subject' AND coalesce(last_used_at, created_at) <= $1
+        AND id < (SELECT max(id) FROM tokens) AND id NOT IN (SELECT token_id FROM sessions)
+      ORDER BY coalesce(last_used_at, created_at), id LIMIT $2)`,
+    unusedSinceMs,
+    count,
+  );
+}
+
+/** Notes the use of a token. */
+export function touchToken({ id, atMs }: TokenUse): Steps<Result> {
+  return run(
+    `UPDATE tokens SET last_used_at = $1 WHERE id = $2 AND ${isLaterUse('CAST($1 AS bigint)')}`,
+    atMs,
+    id,
+  );
+}
