@@ -90,8 +90,8 @@ export interface LogEvents extends ListenerEvents {
 
 /**
  * Logs events that may come ten thousand times a second. In each interval
- * (`limits.service.logSummaryMs`), the first refusals and the first failed transaction have lines of
- * their own, and the others are counted in one line at its end.
+ * (`limits.service.logSummaryMs`), the first refusals have lines at `info`, all others at `debug`, and
+ * one line at its end counts the others. Of the failed transactions, the first has a line.
  *
  * @param threads among which `limits.service.refusalLinesMax` is divided
  */
@@ -105,7 +105,8 @@ export function logEvents(log: Log, threads: number): Disposable & LogEvents {
   function summarize(): void {
     if (refusals.size > 0) {
       const byCode = [...refusals].map(([name, count]) => [problems[name].code, count] as const);
-      log[levelOf(Math.max(...byCode.map(([code]) => code)))](
+      const level = byCode.some(([code]) => code >= 50000) ? 'warn' : 'info';
+      log[level](
         { refused: Object.fromEntries(byCode) },
         'further requests refused, by error code',
       );
@@ -118,16 +119,24 @@ export function logEvents(log: Log, threads: number): Disposable & LogEvents {
 
   const summarizing = setInterval(summarize, limits.service.logSummaryMs);
   return {
-    refused({ problem, message }, request) {
-      if (lines >= linesMax) {
-        refusals.set(problem, (refusals.get(problem) ?? 0) + 1);
-        return;
-      }
-      lines += 1;
-      const { requestId, client, sender, traceparent } = request;
+    refused({ problem, message, cause }, request) {
+      const hasLine = lines < linesMax;
+      if (hasLine) lines += 1;
+      else refusals.set(problem, (refusals.get(problem) ?? 0) + 1);
       const { code } = problems[problem];
-      const fields = { requestId, client, code, token: sender?.name, reason: message };
-      log[levelOf(code)]({ ...fields, ...traceFields(traceparent) }, 'request refused');
+      // Read only where the line is logged: the address takes a system call.
+      const fields = {
+        requestId: request.requestId,
+        get client() {
+          return request.client;
+        },
+        code,
+        token: request.sender?.name,
+        reason: message,
+        cause,
+        ...traceFields(request.traceparent),
+      };
+      log[hasLine ? 'info' : 'debug'](fields, 'request refused');
     },
     failed: (error, { requestId, traceparent }) =>
       log.error(
@@ -143,11 +152,6 @@ export function logEvents(log: Log, threads: number): Disposable & LogEvents {
       summarize();
     },
   };
-}
-
-/** The service is the cause of codes from 50000 on. */
-function levelOf(code: number): 'info' | 'warn' {
-  return code >= 50_000 ? 'warn' : 'info';
 }
 
 /**

@@ -62,18 +62,6 @@ test('a thread without reads ends after a while, and the next read has a new thr
   assert.equal(threads(), 2);
 });
 
-test('a patient read waits behind all others, however many wait', async (t) => {
-  const { reader, ask } = open(t);
-  const first = ask(1n);
-  const patient = reader.readPatiently('getPlant', [9n]);
-  const waiting = Array.from({ length: limits.ops.readsMax }, () => ask(2n));
-  const another = reader.readPatiently('getPlant', [10n]);
-  await Promise.all([first, ...waiting]);
-  const before = [1n, ...waiting.map(() => 2n)];
-  assert.deepEqual(await patient, [...before, 9n]);
-  assert.deepEqual(await another, [...before, 9n, 10n]);
-});
-
 test('a limited number of reads waits, and closing refuses them after the read under way', async (t) => {
   const { reader, ask } = open(t);
   const first = ask(1n);

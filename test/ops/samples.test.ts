@@ -12,7 +12,6 @@ function samplesOfQuietService(t: TestContext) {
   t.mock.method(Date, 'now', () => nowMs);
   const samples = startSamples({
     httpThreads: [],
-    writers: [],
     queuePlants: () => 0,
     connections: () => 0,
   });

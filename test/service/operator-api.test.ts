@@ -3,12 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
 import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
-import type { History, Overview, Token, TokenList } from '../../src/ops/contract.ts';
-import {
-  refusalsBySender,
-  refusalsOfSender,
-  refusedSenders,
-} from '../../src/ops/history-figures.ts';
+import type { Overview, RefusalList, SampleList, TokenList } from '../../src/ops/contract.ts';
 import { pause } from '../helpers/pause.ts';
 import {
   create,
@@ -22,7 +17,7 @@ import {
 } from '../helpers/program.ts';
 import { connectRaw } from '../helpers/raw.ts';
 import { runHere } from '../helpers/run-here.ts';
-import { addPlants, addTokens, alterStore, openStoreAt } from '../helpers/store-file.ts';
+import { addPlants, addTokens, alterStore } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
 
 interface Answer {
@@ -101,7 +96,7 @@ addPlants(large.store, 300_000);
 alterStore(large.store, "UPDATE plants SET name = 'Wollemia' WHERE id IN (5, 299999)");
 
 /** For tests that count the sessions, the tokens or the creates of one service. */
-const own = await startSignedIn({ after }, ...oneThread, '--log-level', 'debug');
+const own = await startSignedIn({ after }, ...oneThread);
 
 const errorOf = ({ status, body }: Answer) => [status, body?.error];
 
@@ -130,7 +125,7 @@ test('behind a proxy with TLS, the cookie is only sent over TLS', async () => {
     headers: { Origin: origin },
   });
   assert.equal(status, 200);
-  assert.match(headers.get('Set-Cookie') ?? '', /; Secure;/);
+  assert.match(headers.get('Set-Cookie') ?? '', /; Secure$/);
 });
 
 test('without a session, nothing is answered but the sign-in', async () => {
@@ -141,8 +136,10 @@ test('without a session, nothing is answered but the sign-in', async () => {
     'GET /overview',
     'GET /plants',
     'GET /plants/1',
-    'GET /requests',
-    'GET /requests/1-1',
+    'GET /refusals',
+    'GET /configuration',
+    'GET /backups',
+    'POST /backups',
     'GET /tokens',
     'POST /tokens',
   ];
@@ -338,118 +335,11 @@ test('a token made in the console creates plants within 2 seconds, is listed, an
   const path = `/tokens?name=${encodeURIComponent('app/1%')}`;
   assert.equal((await ask(server, `DELETE ${path}`, { cookie })).status, 204);
   assert.deepEqual(errorOf(await ask(server, `DELETE ${path}`, { cookie })), [404, 40450]);
-  const { createdBy, revokedBy } = (await ask(server, 'GET /tokens', { cookie })).body.tokens.at(
-    -1,
-  );
-  assert.deepEqual([createdBy, revokedBy], ['alice', 'alice']);
   await untilStatus(401, () => create(server.plantsUrl, { id: 12, name: 'Birch' }, bearer));
   await server.logged((stderr) =>
     /"operator":"alice","token":"app\/1%".*a token was revoked/.test(stderr),
   );
   assert(!server.stderr().includes(made.body.token));
-});
-
-test('a secret tells whose it is, also once it is revoked', async () => {
-  const { server, cookie, store } = shared;
-  const secret = await storedToken(store, 'found');
-  const inspect = (json: unknown) => ask(server, 'POST /tokens/inspection', { cookie, json });
-  const { status, body } = await inspect({ token: secret });
-  assert.deepEqual(
-    [status, body.name, body.role, body.state, body.lastUsedAt],
-    [200, 'found', 'create', 'valid', null],
-  );
-  assert(!JSON.stringify(body).includes(secret));
-  assert.equal((await ask(server, 'DELETE /tokens?name=found', { cookie })).status, 204);
-  assert.equal((await inspect({ token: secret })).body.state, 'revoked');
-  assert.deepEqual(errorOf(await inspect({ token: `${secret}x` })), [404, 40450]);
-  assert.deepEqual(errorOf(await inspect({})), [400, 40050]);
-  assert(!server.stderr().includes(secret));
-});
-
-test('a token is rotated in the console: both secrets are listed with figures of their own until the grace is over', async () => {
-  const { server, cookie, store } = shared;
-  const old = await storedToken(store, 'turning', { validMs: 10 * 86_400_000 });
-  const send = (token: string, id: number) =>
-    create(server.plantsUrl, { id, name: 'Fir' }, { Authorization: `Bearer ${token}` });
-  assert.equal((await send(old, 21)).status, 200);
-  const rotate = (json: unknown) => ask(server, 'POST /tokens/rotation', { cookie, json });
-
-  const wish = { name: 'turning', graceHours: 1.5, expiresInDays: 30 };
-  const { status, body } = await rotate(wish);
-  assert.equal(status, 201);
-  const inMs = (time: string) => Math.round((Date.parse(time) - Date.now()) / 60_000) * 60_000;
-  assert.deepEqual(
-    [body.name, inMs(body.previousUntil), inMs(body.expiresAt)],
-    ['turning', 1.5 * 3_600_000, 30 * 86_400_000],
-  );
-  assert.equal((await send(body.token, 22)).status, 200);
-  assert.equal((await send(body.token, 21.5)).status, 400);
-
-  const list = async () => {
-    const { tokens } = (await ask(server, 'GET /tokens', { cookie })).body;
-    return (tokens as Token[]).filter(({ name }) => name === 'turning');
-  };
-  // Each thread tells once a second what it has counted.
-  const areTold = (tokens: Token[]) =>
-    tokens[0]?.figures?.created && tokens[1]?.figures?.created && tokens[1].figures.refused;
-  let told = await list();
-  for (; !areTold(told); told = await list()) await pause();
-  const [before, now] = told;
-  assert(before?.figures && now?.figures);
-  assert.deepEqual(
-    [before, now].map(({ createdBy, revokedBy }) => [createdBy, revokedBy]),
-    [
-      [null, null],
-      ['alice', null],
-    ],
-  );
-  assert.deepEqual(
-    [before.state, before.expiresSoon, before.figures.created, before.figures.refused],
-    ['rotated', false, 1, 0],
-  );
-  assert.deepEqual(
-    [now.state, now.expiresSoon, now.figures.created, now.rotatedAt],
-    ['valid', false, 1, null],
-  );
-  const [{ code, when, count } = assert.fail()] = now.figures.refusals;
-  assert.deepEqual([code, count], [40002, 1]);
-  assert.match(when, /is not an int64/);
-
-  const wrong = [{ ...wish, graceHours: -1 }, { name: 'turning' }, { ...wish, expiresInDays: 0 }];
-  for (const one of [...wrong, { graceHours: 1 }])
-    assert.deepEqual(errorOf(await rotate(one)), [400, 40050]);
-  assert.deepEqual(errorOf(await rotate({ ...wish, name: 'nobody' })), [404, 40450]);
-  await server.logged((stderr) =>
-    /"operator":"alice","token":"turning".*a token was rotated/.test(stderr),
-  );
-  assert(!server.stderr().includes(body.token));
-});
-
-test('a token whose end is near is shown to the operator, and so are callers without a token of the store', async (t) => {
-  const store = await storePath(t);
-  const names = ['for good', 'until tomorrow', 'until summer'];
-  for (const [index, days] of [undefined, 1, 15].entries())
-    await storedToken(store, names[index]?.replace(' ', '-') ?? '', {
-      ...(days ? { validMs: days * 86_400_000 } : {}),
-    });
-  const operator = await storedToken(store, 'alice', { role: 'operate' });
-  const server = await startServer(t, store, oneThread, { PLANT_STORE_TOKEN: fixedToken });
-  const cookie = await signIn(server, operator);
-  assert.equal((await create(server.plantsUrl, { id: 1, name: 'Fir' })).status, 200);
-
-  const overview = (await ask(server, 'GET /overview', { cookie })).body as Overview;
-  assert.deepEqual(
-    overview.expiringTokens.map(({ name, lastUsedAt }) => [name, lastUsedAt]),
-    [['until-tomorrow', null]],
-  );
-  const list = async () => (await ask(server, 'GET /tokens', { cookie })).body as TokenList;
-  assert.deepEqual(
-    (await list()).tokens.map(({ expiresSoon }) => expiresSoon),
-    [false, true, false, false],
-  );
-  while ((await list()).otherCallers.length === 0) await pause();
-  const [{ name, kind, figures } = assert.fail()] = (await list()).otherCallers;
-  assert.deepEqual([name, kind, figures.created], ['environment', 'fixed token', 1]);
 });
 
 test('a token can be revoked whatever its name is', async () => {
@@ -524,42 +414,6 @@ async function untilStatus(status: number, send: () => Promise<Response>): Promi
   while ((await send()).status !== status) await pause(signal);
 }
 
-test('a token that is wished for wrongly is not made, and it is said why', async () => {
-  const { server, store, cookie } = own;
-  const good = { name: 'app', role: 'create', expiresInDays: null };
-  const wrong: readonly object[] = [
-    { name: 'two words' },
-    { name: 'environment' },
-    { name: 'import' },
-    { name: '' },
-    { name: 'x'.repeat(101) },
-    { name: 7 },
-    { role: 'admin' },
-    { role: undefined },
-    { expiresInDays: 0 },
-    { expiresInDays: '30' },
-    { expiresInDays: 1e9 },
-    { rate: '100' },
-    { rate: 100 },
-    { rate: '0/s' },
-    { burst: 5 },
-    { burst: 0, rate: '1/s' },
-    { burst: 1.5, rate: '1/s' },
-    { burst: 100_000_001, rate: '1/s' },
-    { burst: '5', rate: '1/s' },
-  ];
-  for (const part of wrong) {
-    const refused = await ask(server, 'POST /tokens', { cookie, json: { ...good, ...part } });
-    assert.deepEqual(errorOf(refused), [400, 40050], JSON.stringify(part));
-    assert.match(refused.body.message, new RegExp(Object.keys(part)[0] as string));
-  }
-  addTokens(store, 999, 'valid');
-  assert.deepEqual(
-    errorOf(await ask(server, 'POST /tokens', { cookie, json: good })),
-    [409, 40901],
-  );
-});
-
 test('of tokens that are valid no more the last thousand are listed, and it is said how many there are besides', async () => {
   const { server, store, cookie } = shared;
   const list = async () =>
@@ -595,7 +449,6 @@ test('plants are found by name and tag among hundreds of thousands, also a rare 
       { id: '3', name: 'xxxxxxxxxx3', tag: 'odd', ...came },
     ],
     next: '3',
-    reachedAt: null,
   });
   assert.equal((await search('')).plants.length, 50);
   assert.equal((await search('name=&tag=&after=&limit=200')).plants.length, 200);
@@ -606,51 +459,20 @@ test('plants are found by name and tag among hundreds of thousands, also a rare 
   ]);
 
   const found: string[] = [];
-  let step = await search('name=Wollemia');
-  for (; step.next !== null; step = await search(`name=Wollemia&after=${step.next}`))
+  let step = await search('name=wollEMIA');
+  for (; step.next !== null; step = await search(`name=wollEMIA&after=${step.next}`))
     found.push(...step.plants.map(idOf));
   found.push(...step.plants.map(idOf));
   assert.deepEqual(found, ['5', '299999']);
   assert.equal(step.next, null);
-});
 
-test('plants that match are counted step by step', async () => {
-  const { server, cookie } = large;
-  const part = async (query: string) =>
-    (await ask(server, `GET /plants/count?${query}`, { cookie })).body;
-  const count = async (query: string) => {
-    let plants = 0;
-    for (let next: string | null = ''; next !== null; ) {
-      const step = await part(`${query}&after=${next}`);
-      plants += step.plants;
-      next = step.next;
-    }
-    return plants;
-  };
-  assert.equal(await count(''), 300_000);
-  assert.equal(await count('tag=odd'), 150_000);
-  assert.equal(await count('name=wollemia&ignoreCase=true'), 2);
-  assert.equal(await count('createdBy=import'), 0);
-  assert.equal((await part('tag=odd')).byCreator, undefined);
+  let counted = 0;
   for (let next: string | null = ''; next !== null; ) {
-    const step = await part(`byCreator=true&after=${next}`);
-    assert.deepEqual(step.byCreator, step.plants === 0 ? {} : { environment: step.plants });
-    next = step.next;
+    const { body } = await ask(server, `GET /plants/count?tag=odd&after=${next}`, { cookie });
+    counted += body.plants;
+    next = body.next;
   }
-  for (const query of ['after=x', 'since=yesterday', 'byCreator=1'])
-    assert.equal((await part(query)).error, 40_051);
-});
-
-test('a search for the newest plants tells the time that it has reached, until its end', async () => {
-  const { server, cookie } = shared;
-  for (const id of [71, 72]) await create(server.plantsUrl, { id, name: 'Rowan' });
-  const search = async (query: string) =>
-    (await ask(server, `GET /plants?order=newest&name=Rowan&${query}`, { cookie })).body;
-  const page = await search('limit=1');
-  assert.deepEqual(page.plants.map(idOf), ['72']);
-  assert.equal(page.reachedAt, page.plants[0].createdAt);
-  const last = await search(`limit=1&before=${page.next}`);
-  assert.deepEqual([last.plants.map(idOf), last.next, last.reachedAt], [['71'], null, null]);
+  assert.equal(counted, 150_000);
 });
 
 const idOf = ({ id }: { id: string }) => id;
@@ -701,7 +523,6 @@ test('a search that asks for too much, or for nothing that there can be, is refu
     'until=2026-11-22T07:14:49',
     'since=2026-13-22T07:14:49Z',
     'since=2026-11-22T07:14:49Z&until=2026-11-22T07:14:49Z',
-    'ignoreCase=1',
     'order=oldest',
     'order=newest&after=1',
     'before=1',
@@ -713,123 +534,6 @@ test('a search that asks for too much, or for nothing that there can be, is refu
       query,
     );
   }
-});
-
-test('the samples tell apart what was stored, was there already, was taken, and was refused', async () => {
-  const { server, cookie } = own;
-  const oak = { id: 1, name: 'Oak' };
-  for (const plant of [oak, oak, oak, { id: 1, name: 'Ash' }, '{'])
-    await create(server.plantsUrl, plant);
-
-  const kinds = ['created', 'same', 'taken', 'failed', 'refused'] as const;
-  type Sample = Readonly<Record<`${(typeof kinds)[number]}PerSecond`, number>>;
-  const counted = async () => {
-    const { samples } = (await ask(server, 'GET /samples', { cookie })).body as {
-      samples: readonly Sample[];
-    };
-    return kinds.map((kind) =>
-      Math.round(samples.reduce((sum, sample) => sum + sample[`${kind}PerSecond`], 0)),
-    );
-  };
-  let counts = await counted();
-  for (const signal = AbortSignal.timeout(10_000); counts.at(-1) === 0; counts = await counted())
-    await pause(signal);
-  assert.deepEqual(counts, [1, 2, 1, 0, 1]);
-});
-
-test('the overview shows the store, its count and last backup, and the configuration as it was typed, without the fixed token', async (t) => {
-  const { server, store, cookie } = await startSignedIn(
-    t,
-    ...oneThread,
-    '--drain-timeout',
-    '7s',
-    '--reuse-port',
-  );
-  await create(server.plantsUrl, { id: 1, name: 'Alder' });
-  const backup = `${store}.backup`;
-  assert.equal((await runHere(['backup', backup, '--store', `sqlite:${store}`])).code, 0);
-  await using writer = await openStoreAt(store);
-  await writer.recordJob({ name: 'drill', atMs: 1_000, tookMs: 2_500 });
-  await writer.recordJob({ name: 'drill', atMs: 3_000, tookMs: 1, fault: 'no backup' });
-
-  const signal = AbortSignal.timeout(60_000);
-  let { body } = await ask(server, 'GET /overview', { cookie });
-  for (
-    ;
-    body.store.plants !== 1 || !body.ready;
-    { body } = await ask(server, 'GET /overview', { cookie })
-  )
-    await pause(signal);
-
-  assert.match(body.version, /^\d+\.\d+\.\d+/);
-  assert(Date.parse(body.startedAt) <= Date.parse(body.store.countedAt));
-  const createdBefore = body.store.createdSince;
-  assert.equal((await create(server.plantsUrl, { id: 2, name: 'Ash' })).status, 200);
-  const storeNow = async () => (await ask(server, 'GET /overview', { cookie })).body.store;
-  // The answer of the same second is told again.
-  while ((await storeNow()).createdSince !== createdBefore + 1) await pause(signal);
-  assert.equal((await storeNow()).plants, 1);
-  assert.deepEqual(
-    body.checks.map(({ name, level }: { name: string; level: string }) => [
-      name,
-      level === 'error',
-    ]),
-    [
-      ['writes', false],
-      ['disk', false],
-      ['queue', false],
-      ['service', false],
-    ],
-  );
-  assert.equal(body.store.location, `sqlite:${store}`);
-  assert(
-    body.store.plantsBytes >= 4_096 && body.store.logBytes >= 4_096 && body.store.freeBytes > 0,
-    JSON.stringify(body.store),
-  );
-  const { file, isFileGone, plants } = body.backup;
-  assert.deepEqual([file, isFileGone, plants], [backup, false, 1]);
-  assert.deepEqual(body.jobs, [
-    {
-      name: 'drill',
-      fault: 'no backup',
-      ranAt: '1970-01-01T00:00:03.000Z',
-      succeededAt: '1970-01-01T00:00:01.000Z',
-      tookSeconds: 2.5,
-    },
-  ]);
-  const settings = new Map(
-    body.configuration.map((setting: { name: string }) => [setting.name, setting]),
-  );
-  assert.deepEqual(settings.get('drain-timeout'), {
-    name: 'drain-timeout',
-    value: '7s',
-    default: '10s',
-    inForce: null,
-    source: 'flag',
-  });
-  assert.deepEqual(settings.get('commit-timeout'), {
-    name: 'commit-timeout',
-    value: '4s',
-    default: '4s',
-    inForce: null,
-    source: 'default',
-  });
-  assert.deepEqual(settings.get('reuse-port'), {
-    name: 'reuse-port',
-    value: 'true',
-    default: 'false',
-    inForce: null,
-    source: 'flag',
-  });
-  assert.deepEqual(settings.get('ops-port'), {
-    name: 'ops-port',
-    value: '0',
-    default: '8081',
-    inForce: new URL(server.opsUrl).port,
-    source: 'variable',
-  });
-  assert.equal(settings.has('token-file'), false);
-  assert(!JSON.stringify(body).includes(fixedToken));
 });
 
 test('when reading the store fails, searches get 503, the service goes on, and the next search works', async (t) => {
@@ -890,132 +594,187 @@ test('the console has a page, whose scripts the browser can run, and no other fi
   }
 });
 
-test('the history of a service outlives its restart, and the overview counts by outcome and code', async (t) => {
-  const { store, token, server, cookie } = await startSignedIn(t, ...oneThread);
-  const plants = [
-    { id: 1, name: 'Alder' },
-    { id: 1, name: 'Alder' },
-    { id: 1 },
-    { id: 1, name: 'Ash' },
-  ];
-  for (const plant of plants) await create(server.plantsUrl, plant);
-  const { creates, refusals } = (await ask(server, 'GET /overview', { cookie })).body as Overview;
-  const once = { total: 1, lastMinute: 1 };
-  assert.deepEqual(creates, {
-    created: once,
-    same: once,
-    taken: once,
-    failed: { total: 0, lastMinute: 0 },
-  });
-  assert.deepEqual(refusals, [
-    { code: 40001, ...once },
-    { code: 40004, ...once },
-  ]);
-  await server.stop();
-
-  const restarted = await startServer(t, store, oneThread);
-  const again = { cookie: await signIn(restarted, token) };
-  const history = async (query = '') => (await ask(restarted, `GET /history${query}`, again)).body;
-  const { minutes } = (await history()) as History;
-  const [minute] = minutes;
-  assert(minute && minutes.length <= 2);
-  const sum = (name: 'created' | 'same' | 'taken' | 'refused') =>
-    minutes.reduce((total, of) => total + of[name], 0);
-  assert.deepEqual([sum('created'), sum('same'), sum('taken'), sum('refused')], [1, 1, 1, 1]);
-  const codes = minutes.flatMap(({ refusals }) => Object.entries(refusals)).sort();
-  assert.deepEqual(codes, [
-    ['40001', 1],
-    ['40004', 1],
-  ]);
-  assert(minutes.some(({ hasStart }) => hasStart));
-  assert(minutes.some(({ p99Ms }) => p99Ms !== null && p99Ms > 0));
-  const later = (await history(`?after=${Date.now()}`)) as History;
-  assert.deepEqual([later.minutes, later.begun.hasStart, later.begun.created], [[], true, 0]);
-  const wrong = await ask(restarted, 'GET /history?after=yesterday', again);
+test('a token is rotated in the console: both secrets are listed with figures of their own until the grace is over', async () => {
+  const { server, cookie, store } = shared;
+  const old = await storedToken(store, 'turning', { validMs: 10 * 86_400_000 });
+  const send = (token: string, id: number) =>
+    create(server.plantsUrl, { id, name: 'Fir' }, { Authorization: `Bearer ${token}` });
+  assert.equal((await send(old, 21)).status, 200);
+  const rotate = (json: unknown) => ask(server, 'POST /tokens/rotation', { cookie, json });
+  const wish = { name: 'turning', graceHours: 1.5, expiresInDays: 30 };
+  const { status, body } = await rotate(wish);
+  assert.equal(status, 201);
+  const inHours = (time: string) => Math.round((Date.parse(time) - Date.now()) / 360_000) / 10;
   assert.deepEqual(
-    [wrong.status, wrong.body.message],
-    [400, '`after` must be a time in milliseconds.'],
+    [body.name, inHours(body.previousUntil), inHours(body.expiresAt)],
+    ['turning', 1.5, 720],
+  );
+  assert.deepEqual(
+    [(await send(body.token, 22)).status, (await send(body.token, 21.5)).status],
+    [200, 400],
+  );
+  const list = async () => {
+    const { tokens } = (await ask(server, 'GET /tokens', { cookie })).body as TokenList;
+    return tokens
+      .filter(({ name }) => name === 'turning')
+      .map(({ state, expiresSoon, figures }) => [state, expiresSoon, figures]);
+  };
+  const expected = [
+    ['rotated', false, { created: 1, refused: 0 }],
+    ['valid', false, { created: 1, refused: 1 }],
+  ];
+  await until(list, (told) => JSON.stringify(told) === JSON.stringify(expected));
+  const wrong = [{ ...wish, graceHours: -1 }, { name: 'turning' }, { ...wish, expiresInDays: 0 }];
+  for (const one of wrong) assert.deepEqual(errorOf(await rotate(one)), [400, 40050]);
+  assert.deepEqual(errorOf(await rotate({ ...wish, name: 'nobody' })), [404, 40450]);
+  assert(!server.stderr().includes(body.token));
+});
+
+/** Asks until it is so. Each thread tells once a second what it has counted. */
+async function until<Found>(
+  find: () => Promise<Found>,
+  isSo: (found: Found) => boolean,
+): Promise<Found> {
+  const signal = AbortSignal.timeout(60_000);
+  for (;;) {
+    const found = await find();
+    if (isSo(found)) return found;
+    await pause(signal);
+  }
+}
+
+test('a token that is wished for wrongly is not made, and it is said why', async () => {
+  const { server, store, cookie } = own;
+  const good = { name: 'app', role: 'create', expiresInDays: null };
+  const wrong: readonly object[] = [
+    ...['two words', 'environment', '', 'x'.repeat(101), 7].map((name) => ({ name })),
+    ...['admin', undefined].map((role) => ({ role })),
+    ...[0, '30', 1e9].map((expiresInDays) => ({ expiresInDays })),
+    ...['100', 100, '0/s'].map((rate) => ({ rate })),
+    ...[0, 1.5, 100_000_001, '5'].map((burst) => ({ burst, rate: '1/s' })),
+    { burst: 5 },
+  ];
+  for (const part of wrong) {
+    const refused = await ask(server, 'POST /tokens', { cookie, json: { ...good, ...part } });
+    assert.deepEqual(errorOf(refused), [400, 40050], JSON.stringify(part));
+    assert.match(refused.body.message, new RegExp(Object.keys(part)[0] as string));
+  }
+  addTokens(store, 999, 'valid');
+  const more = await ask(server, 'POST /tokens', { cookie, json: good });
+  assert.deepEqual(errorOf(more), [409, 40901]);
+});
+
+test('refusals are told with their code, message and client, the last thousand, and those after one', async () => {
+  const { server, store, cookie } = await signInToShared('reader');
+  const kiosk = { Authorization: `Bearer ${await storedToken(store, 'kiosk')}` };
+  const list = async (after = '') =>
+    ((await ask(server, `GET /refusals?after=${after}`, { cookie })).body as RefusalList).refusals;
+  const secretName = { id: 'secret', name: 'a plant that nobody else may see' };
+  const reply = await create(server.plantsUrl, secretName, kiosk);
+  const requestId = reply.headers.get('X-Request-Id');
+  const { message } = (await reply.json()) as { message: string };
+  const ofKiosk = (all: RefusalList['refusals']) => all.find(({ token }) => token === 'kiosk');
+  const { at, ...refusal } = ofKiosk(await until(list, (all) => ofKiosk(all) !== undefined)) ?? {
+    at: '',
+  };
+  const expected = { requestId, code: 40001, message, token: 'kiosk', client: '127.0.0.1' };
+  assert.deepEqual(refusal, expected);
+  assert(Math.abs(Date.parse(at) - Date.now()) < 60_000);
+  assert.doesNotMatch(JSON.stringify(await list()), /nobody else|ps_/);
+
+  for (let round = 0; round < 6; round += 1)
+    await Promise.all(
+      Array.from({ length: 200 }, () => fetch(server.plantsUrl, { method: 'POST' })),
+    );
+  const last = await until(list, (all) => ofKiosk(all) === undefined && all.length === 1_000);
+  const [first, second] = last.slice(-2);
+  assert.deepEqual(await list(first?.requestId), [second]);
+  assert.equal((await list(`${requestId}`)).length, 1_000);
+  // Each thread logs its part of ten lines a second, and counts the others.
+  const lines = server.stderr().split('\n');
+  const logged = lines.filter((line) => line.includes('"code":40100,"reason"'));
+  assert(logged.length > 0 && logged.length < 600, `${logged.length} lines`);
+  await server.logged((stderr) =>
+    /"refused":\{"40100":\d+\}.*further requests refused/.test(stderr),
   );
 });
 
-test('the overview names the clients that get refusals only', async (t) => {
-  const { store, server, cookie } = await startSignedIn(t, ...oneThread);
-  const [broken, sound] = await Promise.all([
+test('the overview counts creates and refusals, and tells what needs attention', async (t) => {
+  const store = await storePath(t);
+  const names = ['ended', 'broken', 'sound', 'hasty', 'until-tomorrow'] as const;
+  const [ended, broken, sound, hasty] = await Promise.all([
+    storedToken(store, 'ended', { validMs: 1 }),
     storedToken(store, 'broken'),
     storedToken(store, 'sound'),
+    storedToken(store, 'hasty', { rate: { perDay: 1, burst: 1 } }),
+    storedToken(store, 'until-tomorrow', { validMs: 86_400_000 }),
   ]);
-  const send = (secret: string, plant: object) =>
-    create(server.plantsUrl, plant, { Authorization: `Bearer ${secret}` });
+  const operator = await storedToken(store, 'alice', { role: 'operate' });
+  const server = await startServer(t, store, oneThread, { PLANT_STORE_TOKEN: fixedToken });
+  const cookie = await signIn(server, operator);
+  const send = (secret: string, plant: unknown) =>
+    create(server.plantsUrl, plant as object, { Authorization: `Bearer ${secret}` });
+  const oak = { id: 1, name: 'Oak' };
+  for (const plant of [oak, oak, { id: 1, name: 'Ash' }]) await send(sound, plant);
   await send(broken, { id: 1 });
-  await send(broken, { id: 1.5, name: 'Alder' });
-  await send(broken, { id: 2 });
-  await send(sound, { id: 1 });
-  await send(sound, { id: 1, name: 'Alder' });
-  const refusedOnly = async () =>
-    ((await ask(server, 'GET /overview', { cookie })).body as Overview).refusedOnly;
-  // A thread tells once a second what it has counted.
-  const told = async () =>
-    (await refusedOnly()).map(({ name, refused, codes }) => `${name} ${refused} ${codes}`);
-  while ((await told()).join() !== 'broken 3 40001,40002') await pause();
+  await send(ended, oak);
+  for (const id of [1, 2]) await send(hasty, { ...oak, id });
+
+  const read = async () => (await ask(server, 'GET /overview', { cookie })).body as Overview;
+  const { attention, creates, refused } = await until(
+    read,
+    (overview) => overview.attention.length === 5 && overview.store.plants !== null,
+  );
+  assert.deepEqual(
+    names.map((name) => attention.filter(({ says }) => says.includes(name)).map(pageOf)),
+    [['/refusals?code=40101'], ['/refusals'], [], ['/refusals?code=42900'], ['/tokens']],
+  );
+  assert.match(attention[0]?.says ?? '', /no verified backup/);
+  const totals = Object.entries(creates).map(([outcome, { total, lastMinute }]) => [
+    ...[outcome, total, lastMinute],
+  ]);
+  assert.deepEqual(totals, [
+    ['created', 1, 1],
+    ['same', 2, 2],
+    ['taken', 1, 1],
+    ['failed', 0, 0],
+  ]);
+  assert.deepEqual(refused, { total: 4, lastMinute: 4 });
+  const { samples } = (await ask(server, 'GET /samples', { cookie })).body as SampleList;
+  const sum = (field: 'createdPerSecond' | 'refusedPerSecond') =>
+    Math.round(samples.reduce((total, sample) => total + sample[field], 0));
+  assert.deepEqual([sum('createdPerSecond'), sum('refusedPerSecond')], [1, 3]);
 });
 
-test('a revoked and an expired secret that are still in use have their names and figures everywhere', async (t) => {
-  const store = await storePath(t);
-  const alice = await storedToken(store, 'alice', { role: 'operate' });
-  const old = await storedToken(store, 'nursery');
-  alterStore(store, "UPDATE tokens SET revoked_at = 1 WHERE name = 'nursery'");
-  await storedToken(store, 'nursery');
-  const other = await storedToken(store, 'last-year', { validMs: 1 });
-  const next = await storedToken(store, 'sound');
-  const server = await startServer(t, store, ['--log-level', 'debug']);
-  const cookie = await signIn(server, alice);
-  const send = async (secret: string, id: number) =>
-    (await create(server.plantsUrl, { id, name: 'Alder' }, { Authorization: `Bearer ${secret}` }))
-      .status;
-  const statuses = [];
-  for (const secret of [old, old, old, other, next, 'ps_made-up'])
-    statuses.push(await send(secret, 1));
-  assert.deepEqual(statuses, [401, 401, 401, 401, 200, 401]);
-  await server.logged((stderr) =>
-    /"token":"last-year","reason":"The token is refused/.test(stderr),
+const pageOf = ({ page }: Overview['attention'][number]) => page;
+
+test('the overview has the store, its count and its last backup, and the configuration has each origin', async (t) => {
+  const flags = [...oneThread, '--drain-timeout', '7s'];
+  const { server, store, cookie } = await startSignedIn(t, ...flags);
+  await create(server.plantsUrl, { id: 1, name: 'Alder' });
+  const backup = `${store}.backup`;
+  assert.equal((await runHere(['backup', backup, '--store', `sqlite:${store}`])).code, 0);
+  await create(server.plantsUrl, { id: 2, name: 'Ash' });
+  const read = async () => (await ask(server, 'GET /overview', { cookie })).body as Overview;
+  const overview = await until(read, ({ store, ready }) => store.plants === 2 && ready);
+  assert.match(overview.version, /^\d+\.\d+\.\d+/);
+  assert.equal(overview.store.location, `sqlite:${store}`);
+  const { plantsBytes = 0, logBytes = 0, freeBytes = 0 } = overview.store;
+  assert(plantsBytes > 0 && logBytes > 0 && freeBytes > 0);
+  const { file, isFileGone, plants, missingPlants } = overview.backup ?? {};
+  assert.deepEqual([file, isFileGone, plants, missingPlants], [backup, false, 1, 1]);
+
+  const { body } = await ask(server, 'GET /configuration', { cookie });
+  const settings = ['drain-timeout', 'commit-timeout', 'ops-port'].map((name) =>
+    body.settings.find((setting: { name: string }) => setting.name === name),
   );
-
-  const read = async (what: string) => (await ask(server, `GET /${what}`, { cookie })).body;
-  const inUse = async () =>
-    ((await read('overview')) as Overview).endedInUse.map(({ name, refused }) => [name, refused]);
-  // Each thread tells once a second what it has counted.
-  while (`${(await inUse()).sort()}` !== 'last-year,1,nursery,3') await pause();
-  const overview = (await read('overview')) as Overview;
-  assert.deepEqual(overview.refusedOnly, []);
-
-  const { tokens } = (await read('tokens')) as TokenList;
-  const figures = tokens
-    .filter(({ name }) => ['nursery', 'last-year'].includes(name))
-    .map(({ state, lastUsedAt, figures: of }) => [
-      ...[state, lastUsedAt, of?.refused],
-      of?.refusals.map(({ code, count }) => `${code}: ${count}`).join(),
-    ]);
-  assert.deepEqual(figures, [
-    ['revoked', null, 3, '40101: 3'],
-    ['valid', null, undefined, undefined],
-    ['expired', null, 1, '40101: 1'],
+  const drain = { value: '7s', default: '10s', inForce: null, source: 'flag' };
+  const commit = { value: '4s', default: '4s', inForce: null, source: 'default' };
+  const port = { value: '0', default: '8081', source: 'variable' };
+  assert.deepEqual(settings, [
+    { name: 'drain-timeout', ...drain },
+    { name: 'commit-timeout', ...commit },
+    { name: 'ops-port', ...port, inForce: new URL(server.opsUrl).port },
   ]);
-
-  const senders = async () => {
-    const { begun, minutes } = (await read('history')) as History;
-    return refusedSenders([...minutes, begun]).map(({ name, count }) => `${name} ${count}`);
-  };
-  // A minute that has just ended is being written.
-  while ((await senders()).join() !== 'nursery 3,last-year 1') await pause();
-  const { minutes, begun } = (await read('history')) as History;
-  const ofNursery = refusalsOfSender([...minutes, begun], 'nursery');
-  assert.deepEqual(
-    ofNursery.map(({ code, count }) => [code, count]),
-    [[40101, 3]],
-  );
-  const anonymous = refusalsBySender([...minutes, begun]).filter(({ name }) => name === null);
-  assert.deepEqual(anonymous, [{ name: null, code: 40101, count: 1 }]);
-  const metrics = await (await fetch(`${server.opsUrl}metrics`)).text();
-  assert.match(metrics, /^plant_store_token_refusals_total\{token="nursery",code="40101"\} 3$/m);
-  assert.doesNotMatch(metrics, /^plant_store_token_last_used_seconds\{token="nursery"/m);
+  assert(!JSON.stringify([overview, body]).includes(fixedToken));
 });

@@ -49,7 +49,8 @@ interface Route {
 /** The fragment of the address, such as `/plants?tag=Alnus`. */
 function useRoute(): Route {
   const [hash, setHash] = useState(location.hash);
-  useEffect(() => {
+  // Before the effects of the components, which may change the address.
+  useLayoutEffect(() => {
     const follow = () => setHash(location.hash);
     addEventListener('hashchange', follow);
     return () => removeEventListener('hashchange', follow);
@@ -76,9 +77,8 @@ function App() {
     if (linkHere === null && link === undefined) void store.resume();
   }, []);
   const { session, trouble } = state;
-  const isSignedIn = session !== 'unknown' && 'name' in session;
-  if (link !== undefined && !isSignedIn && (session === 'unknown' || session.why === ''))
-    return h(LinkSignIn, { store, link });
+  if (link !== undefined)
+    return h(LinkSignIn, { key: link, store, link, onDone: () => setLink(undefined) });
   if (session === 'unknown') return h(Bare, { children: h(Failure, { error: trouble }) });
   if ('why' in session) return h(SignIn, { store, why: session.why });
   return h(Console, { store, state, route, ...session });
@@ -98,12 +98,12 @@ function Console({ store, state, route, name, notice }: ConsoleProps) {
   const page = pages.find((one) => one.path === (id === undefined ? path : '/plants'));
   const title = id === undefined ? (page?.title ?? 'Not found') : `Plant ${id}`;
   const heading = useRef<HTMLHeadingElement>(null);
-  const shortcuts = useShortcuts(path);
   useEffect(() => {
     document.title = `${title} · Plant Store`;
     heading.current?.focus({ preventScroll: true });
     scrollTo(0, 0);
   }, [title]);
+  const shortcuts = useShortcuts(path);
   useEffect(() => store.show(page?.source ?? 'overview'), [store, page]);
   const skip = (event: Event) => {
     event.preventDefault();

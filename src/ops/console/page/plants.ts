@@ -76,7 +76,7 @@ function Filters({ query }: { query: URLSearchParams }) {
         defaultValue: inputText(query.get(name) ?? ''),
       }),
     ),
-    choice('Order', orders, { name: 'order', defaultValue: query.get('order') ?? '' }),
+    choice('Order', orders, { name: 'order' }, query.get('order') ?? ''),
     field('Id', { name: 'id', inputMode: 'numeric' }),
     h('button', { class: 'main' }, 'Search'),
   );

@@ -44,6 +44,7 @@ export function Refusals({ state: { refusals }, query }: PageProps) {
     const wanted = Object.entries({ code, client, ...change }).filter(([, value]) => value !== '');
     location.hash = `#/refusals?${new URLSearchParams(wanted)}`;
   };
+  const [codes, clients] = [all.map((one) => `${one.code}`), all.map(clientOf)];
   const rows = areAllShown ? found : found.slice(0, rowsShown);
   return [
     h(
@@ -51,19 +52,16 @@ export function Refusals({ state: { refusals }, query }: PageProps) {
       { class: 'filters beside', role: 'search' },
       choice(
         'Code',
-        choicesOf(
-          all.map((one) => `${one.code}`),
-          code,
-        ),
-        {
-          value: code,
-          onChange: ({ currentTarget }) => filter({ code: currentTarget.value }),
-        },
+        choicesOf(codes, code),
+        { onChange: ({ currentTarget }) => filter({ code: currentTarget.value }) },
+        code,
       ),
-      choice('Client', choicesOf(all.map(clientOf), client), {
-        value: client,
-        onChange: ({ currentTarget }) => filter({ client: currentTarget.value }),
-      }),
+      choice(
+        'Client',
+        choicesOf(clients, client),
+        { onChange: ({ currentTarget }) => filter({ client: currentTarget.value }) },
+        client,
+      ),
       toggle('Pause', held !== undefined, () => setHeld(held ? undefined : refusals)),
       toggle('Whole messages', areWhole, () => setWhole(!areWhole)),
       h('output', { class: 'quiet' }, `${count(found.length)} of the last ${count(all.length)}`),

@@ -48,11 +48,20 @@ export function SignIn({ store, why }: { store: Store; why: string }) {
   return h(Bare, { children: form });
 }
 
+interface LinkSignInProps {
+  readonly store: Store;
+  /** Its secret. */
+  readonly link: string;
+  /** Called with or without a session. */
+  readonly onDone: () => void;
+}
+
 /** Signs in by a link (`plant-store open`). Its secret has left the address already. */
-export function LinkSignIn({ store, link }: { store: Store; link: string }) {
+export function LinkSignIn({ store, link, onDone }: LinkSignInProps) {
   useEffect(() => {
-    store.signIn({ link }).catch(({ message }: Error) => store.resume(message));
-  }, [link]);
+    const signingIn = store.signIn({ link }).catch(({ message }: Error) => store.resume(message));
+    void signingIn.then(onDone);
+  }, []);
   return h(Bare, { children: h('p', { role: 'status' }, 'Signing in…') });
 }
 

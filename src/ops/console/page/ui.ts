@@ -162,11 +162,12 @@ export function Dialog({ title, onClose, isKept = false, children }: DialogProps
   }, []);
   const onCancel = (event: Event) => {
     event.preventDefault();
-    if (!isKept) onClose();
+    onClose();
   };
+  const closedby = isKept ? 'none' : 'closerequest';
   return h(
     'dialog',
-    { ref: dialog, class: 'card', 'aria-labelledby': 'dialog-title', onCancel },
+    { ref: dialog, class: 'card', 'aria-labelledby': 'dialog-title', closedby, onCancel },
     h('h2', { id: 'dialog-title' }, title),
     children,
   );
@@ -246,8 +247,15 @@ interface Choice {
   readonly text: string;
 }
 
-/** A choice with its label. */
-export function choice(label: string, choices: readonly Choice[], select: Tags['select']): VNode {
-  const options = choices.map(({ value, text }) => h('option', { value }, text));
+/** A choice with its label. @param chosen the value of the choice at first */
+export function choice(
+  label: string,
+  choices: readonly Choice[],
+  select: Tags['select'],
+  chosen = '',
+): VNode {
+  const options = choices.map(({ value, text }) =>
+    h('option', { value, selected: value === chosen }, text),
+  );
   return h('label', {}, label, h('select', select, options));
 }

@@ -1,0 +1,642 @@
+import assert from 'node:assert/strict';
+import { after, type TestContext, test } from 'node:test';
+import { headerFields } from '../../src/contract/openapi-responses.ts';
+import {
+  type Problem,
+  type ProblemName,
+  problemNames,
+  problems,
+} from '../../src/contract/problems.ts';
+import { pause } from '../helpers/pause.ts';
+import { oneThread, startServerOnNewStore, storePath, token } from '../helpers/program.ts';
+import {
+  assertRefusal,
+  connectRaw,
+  type RawReply,
+  type RawRequest,
+  rawRequest,
+  sendAndWaitUntilRead,
+} from '../helpers/raw.ts';
+import { shareServer } from '../helpers/shared-server.ts';
+import { alterStore, lockStore, storedPlants } from '../helpers/store-file.ts';
+import { storedToken } from '../helpers/stored-token.ts';
+
+const shared = await storePath({ after });
+const revoked = await storedToken(shared, 'leaver');
+const expired = await storedToken(shared, 'guest', { validMs: 1 });
+const operating = await storedToken(shared, 'watcher', { role: 'operate' });
+alterStore(shared, "UPDATE tokens SET revoked_at = created_at WHERE name = 'leaver'");
+/** It knows these tokens from its start. */
+const sharedServer = await shareServer([], shared);
+
+/** The messages of each problem that a server under test has been brought to answer with. */
+const provoked = new Map<ProblemName, Set<string>>();
+
+function assertProvoked(reply: RawReply, problem: ProblemName): string {
+  const message = assertRefusal(reply, problem);
+  const messages = provoked.get(problem) ?? new Set();
+  const { example: requestId } = headerFields['X-Request-Id'];
+  provoked.set(problem, messages.add(message.replace(requestIdOf(reply), requestId)));
+  return message;
+}
+
+function requestIdOf({ headers }: RawReply): string {
+  return headers.get('x-request-id') ?? '';
+}
+
+const plant = '{"id":7,"name":"Alder","tag":"Alnus"}';
+const noBody = { 'Content-Type': undefined, 'Content-Length': undefined };
+const authorization = (value: string | readonly string[] | undefined): RawRequest => ({
+  fields: { Authorization: value },
+});
+
+interface Case {
+  readonly what: string;
+  readonly bytes: Uint8Array | string;
+  /** Header fields of the reply beyond those of the catalogue. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+const refusedByBody = (body: string | Uint8Array, what = String(body)): Case => ({
+  what: `the body ${what}`,
+  bytes: rawRequest(body),
+});
+const refusedByRequest = (
+  what: string,
+  request: RawRequest,
+  headers: Case['headers'] = {},
+): Case => ({
+  what,
+  bytes: rawRequest(plant, request),
+  headers,
+});
+
+/** Requests that are refused for what they are, by the problem that they have. */
+const cases: Partial<Record<ProblemName, readonly Case[]>> = {
+  bodyMalformed: [
+    refusedByBody('', '(empty)'),
+    refusedByBody('{"id":7,"name":"Alder"'),
+    refusedByBody('{"id":7,"name":"Alder",}'),
+    refusedByBody("{'id':7,'name':'Alder'}"),
+    refusedByBody('{"id":07,"name":"Alder"}'),
+    refusedByBody('{"id":NaN,"name":"Alder"}'),
+    refusedByBody('{"id":7,"name":"Al\nder"}', 'with a bare line feed in a string'),
+    refusedByBody(`${plant} ${plant}`, 'with two documents'),
+    refusedByBody(`\uFEFF${plant}`, 'with a byte order mark'),
+    refusedByBody(Buffer.from('{"id":7,"name":"\xe9"}', 'latin1'), 'in ISO 8859-1'),
+    refusedByBody(Buffer.from(plant, 'utf16le'), 'in UTF-16'),
+    refusedByBody('{"id":7,"name":"Alder","name":"Alder"}'),
+    refusedByBody('{"id":7,"name":"Alder","more":1,"more":1}'),
+    refusedByBody('{"id":7,"\\u0069d":7,"name":"Alder"}'),
+    refusedByBody(
+      `{"id":7,"name":"Alder","more":${'['.repeat(100)}${']'.repeat(100)}}`,
+      'nested 101 deep',
+    ),
+    refusedByBody('['.repeat(1_000_000), 'of a million brackets'),
+  ],
+  notNewPlant: [
+    refusedByBody('[]'),
+    refusedByBody('null'),
+    refusedByBody('7'),
+    refusedByBody(`[${plant}]`),
+    refusedByBody('{}'),
+    refusedByBody('{"name":"Alder"}'),
+    refusedByBody('{"id":7}'),
+    refusedByBody('{"id":"7","name":"Alder"}'),
+    refusedByBody('{"id":null,"name":"Alder"}'),
+    refusedByBody('{"id":true,"name":"Alder"}'),
+    refusedByBody('{"id":7,"name":null}'),
+    refusedByBody('{"id":7,"name":["Alder"]}'),
+    refusedByBody('{"id":7,"name":"Alder","tag":null}'),
+    refusedByBody('{"id":7,"name":"Alder","tag":1}'),
+    refusedByBody('{"ID":7,"Name":"Alder"}'),
+  ],
+  idNotInt64: [
+    refusedByBody('{"id":9223372036854775808,"name":"Alder"}'),
+    refusedByBody('{"id":-9223372036854775809,"name":"Alder"}'),
+    refusedByBody('{"id":7.5,"name":"Alder"}'),
+    refusedByBody('{"id":9007199254740993.5,"name":"Alder"}'),
+    refusedByBody('{"id":1e19,"name":"Alder"}'),
+    refusedByBody('{"id":1e-1,"name":"Alder"}'),
+    refusedByBody('{"id":1e999999999999999999999,"name":"Alder"}'),
+  ],
+  textNotStorable: [
+    refusedByBody('{"id":7,"name":"Al\\u0000der"}'),
+    refusedByBody('{"id":7,"name":"Alder","tag":"\\u0000"}'),
+    refusedByBody('{"id":7,"name":"\\ud83c"}'),
+    refusedByBody('{"id":7,"name":"\\udf31\\ud83c"}'),
+    refusedByBody('{"id":7,"name":"Alder","tag":"\\udc00"}'),
+  ],
+  authorizationMalformed: [
+    refusedByRequest(
+      'two Authorization headers',
+      authorization([`Bearer ${token}`, `Bearer ${token}`]),
+    ),
+    refusedByRequest(
+      'a bearer token beside a password',
+      authorization(['Basic YTpi', `Bearer ${token}`]),
+    ),
+    refusedByRequest(
+      'a bearer token beside an empty header',
+      authorization([`Bearer ${token}`, '']),
+    ),
+    ...[
+      '',
+      'Bearer',
+      'Bearer a b',
+      `Bearer\t${token}`,
+      `Bearer  \t${token}`,
+      `Bearer ${token},`,
+      `Bearer ${token}, Bearer ${token}`,
+    ].map((value) =>
+      refusedByRequest(
+        `the header ${JSON.stringify(`Authorization: ${value}`)}`,
+        authorization(value),
+      ),
+    ),
+    ...[
+      `Bearer "${token}"`,
+      `Bearer token=${token}`,
+      'Bearer =',
+      `,Bearer ${token}`,
+      `: Bearer ${token}`,
+      'Bearer t\u00f6ken',
+    ].map((value) =>
+      refusedByRequest(
+        `the header ${JSON.stringify(`Authorization: ${value}`)}`,
+        authorization(value),
+      ),
+    ),
+    refusedByRequest(
+      'a token of more than 512 characters',
+      authorization(`Bearer ${'a'.repeat(513)}`),
+    ),
+  ],
+  httpMalformed: [
+    { what: 'no HTTP at all', bytes: 'hello, is this the plant store?\r\n\r\n' },
+    { what: 'the first bytes of TLS', bytes: Buffer.from('1603010200010001fc0303', 'hex') },
+    {
+      what: 'a space before the colon',
+      bytes: 'POST /plants HTTP/1.1\r\nHost : localhost\r\n\r\n',
+    },
+    {
+      what: 'a folded header',
+      bytes: 'POST /plants HTTP/1.1\r\nHost: localhost\r\nA: b\r\n c\r\n\r\n',
+    },
+    {
+      what: 'a header with a control character',
+      bytes: 'POST /plants HTTP/1.1\r\nHost: localhost\r\nA: \x01\r\n\r\n',
+    },
+    refusedByRequest('no Host header', { fields: { Host: undefined } }),
+    refusedByRequest('two Host headers', { fields: { Host: ['localhost', 'localhost'] } }),
+    refusedByRequest('a Host that is none', { fields: { Host: 'http://localhost/' } }),
+    refusedByRequest('a Content-Length that is no number', {
+      fields: { 'Content-Length': '0x25' },
+    }),
+    refusedByRequest('a negative Content-Length', { fields: { 'Content-Length': '-1' } }),
+    refusedByRequest('two different Content-Lengths', {
+      fields: { 'Content-Length': ['37', '38'] },
+    }),
+    refusedByRequest('Content-Length beside Transfer-Encoding', {
+      fields: { 'Transfer-Encoding': 'chunked' },
+    }),
+    refusedByRequest('an unknown Transfer-Encoding', {
+      fields: { 'Content-Length': undefined, 'Transfer-Encoding': 'cow' },
+    }),
+  ],
+  tokenMissing: [
+    refusedByRequest('no Authorization header', authorization(undefined)),
+    refusedByRequest('a password instead of a token', authorization('Basic YTpi')),
+    refusedByRequest('a scheme alone', authorization('Negotiate')),
+    refusedByRequest('a token in the query', {
+      target: `/plants?access_token=${token}`,
+      ...authorization(undefined),
+    }),
+    refusedByRequest('a token in another header', {
+      fields: { Authorization: undefined, 'X-Api-Key': token },
+    }),
+  ],
+  tokenInvalid: [
+    refusedByRequest(
+      'an unknown token',
+      authorization('Bearer ps_0123456789abcdefghijklmnopqrstuvwxyzABCDEFG'),
+    ),
+    refusedByRequest('a token in another case', authorization(`Bearer ${token.toUpperCase()}`)),
+    refusedByRequest('a token that is cut short', authorization(`Bearer ${token.slice(0, -1)}`)),
+    refusedByRequest('a token with padding', authorization(`Bearer ${token}=`)),
+  ],
+  pathUnknown: [
+    ...[
+      '/',
+      '/plant',
+      '/plants/',
+      '/plants/7',
+      '/Plants',
+      '//plants',
+      '/x/../plants',
+      '/%70lants',
+      '/openapi.yaml',
+    ].map((target) => refusedByRequest(`the path ${target}`, { target })),
+    {
+      what: 'GET of an unknown path',
+      bytes: rawRequest('', { method: 'GET', target: '/favicon.ico', fields: noBody }),
+    },
+    {
+      what: 'OPTIONS *',
+      bytes: rawRequest('', { method: 'OPTIONS', target: '*', fields: noBody }),
+    },
+  ],
+  methodNotAllowed: [
+    ...['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'QUERY', 'PROPFIND', 'PLANT', 'post', 'X'].map(
+      (method) => refusedByRequest(`${method} of the plants`, { method }, { allow: 'POST' }),
+    ),
+    refusedByRequest(
+      'POST of the description',
+      { target: '/openapi.json' },
+      { allow: 'GET, HEAD' },
+    ),
+    {
+      what: 'CONNECT',
+      bytes: 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n',
+      headers: { allow: 'POST' },
+    },
+  ],
+  bodyTooLarge: [
+    {
+      what: 'a Content-Length over the limit',
+      bytes: rawRequest('', { fields: { 'Content-Length': '1048577' } }),
+    },
+    {
+      what: 'a Content-Length past 2^53',
+      bytes: rawRequest('', { fields: { 'Content-Length': '9007199254740993' } }),
+    },
+    { what: 'chunks that grow past the limit', bytes: chunkedPast(1_048_576) },
+  ],
+  mediaTypeUnsupported: [
+    ...[
+      undefined,
+      '',
+      'text/plain',
+      'application/x-www-form-urlencoded',
+      'application/json-patch+json',
+      'application/*',
+      '*/*',
+      'json',
+    ].map((type) =>
+      refusedByRequest(`the media type ${type}`, { fields: { 'Content-Type': type } }),
+    ),
+    refusedByRequest('JSON in another charset', {
+      fields: { 'Content-Type': 'application/json; charset=iso-8859-1' },
+    }),
+    refusedByRequest('a compressed body', { fields: { 'Content-Encoding': 'gzip' } }),
+  ],
+  expectationFailed: [
+    refusedByRequest('another expectation', { fields: { Expect: 'the-unexpected' } }),
+    refusedByRequest('another expectation beside 100-continue', {
+      fields: { Expect: '100-continue, more' },
+    }),
+  ],
+  headersTooLarge: [
+    refusedByRequest('a header of 20 KB', { fields: { 'X-Large': 'x'.repeat(20_000) } }),
+    refusedByRequest('headers of 20 KB together', {
+      fields: Object.fromEntries(
+        Array.from({ length: 200 }, (_, n) => [`X-${n}`, 'x'.repeat(100)]),
+      ),
+    }),
+    {
+      what: 'a request target of 20 KB',
+      bytes: rawRequest(plant, { target: `/plants?${'x'.repeat(20_000)}` }),
+    },
+  ],
+  versionUnsupported: [
+    ...['HTTP/2.0', 'HTTP/1.2', 'HTTP/3.0', 'HTTP/0.9'].map((version) =>
+      refusedByRequest(version, { version }),
+    ),
+    { what: 'the preface of HTTP/2', bytes: 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n' },
+  ],
+};
+
+function chunkedPast(bytes: number): Buffer {
+  const chunk = `10000\r\n${'x'.repeat(0x10000)}\r\n`;
+  const head = rawRequest('', {
+    fields: { 'Content-Length': undefined, 'Transfer-Encoding': 'chunked' },
+  });
+  return Buffer.concat([
+    head,
+    Buffer.from(chunk.repeat(bytes / 0x10000)),
+    Buffer.from('1\r\nx\r\n'),
+  ]);
+}
+
+async function exchange(
+  t: TestContext,
+  port: number,
+  bytes: Uint8Array | string,
+): Promise<RawReply> {
+  const connection = await connectRaw(t, port);
+  connection.send(bytes);
+  return connection.reply();
+}
+
+test('a refused request gets the reply of the catalogue, and stores nothing:', async (t) => {
+  const { port, store } = sharedServer();
+  for (const [problem, ofProblem] of Object.entries(cases) as [ProblemName, readonly Case[]][]) {
+    for (const { what, bytes, headers = {} } of ofProblem) {
+      await t.test(`${problems[problem].code} for ${what}`, async (t) => {
+        const reply = await exchange(t, port, bytes);
+
+        const message = assertProvoked(reply, problem);
+        for (const [field, value] of Object.entries(headers))
+          assert.equal(reply.headers.get(field), value);
+        assert(!message.includes(token), 'the message echoes the token');
+        assert.deepEqual(storedPlants(store), []);
+      });
+    }
+  }
+});
+
+test('no reply and no line of the log shows more than 64 characters in a row of what a client has sent', async (t) => {
+  const { port, stderr, logged } = await startServerOnNewStore(
+    t,
+    '--log-level',
+    'debug',
+    ...oneThread,
+  );
+  const long = 'x'.repeat(15_000);
+  const inChunks = { 'Content-Length': undefined, 'Transfer-Encoding': 'chunked' };
+  const requests: readonly (readonly [ProblemName, Uint8Array])[] = [
+    ['methodNotAllowed', rawRequest(plant, { method: long })],
+    ['methodNotAllowed', rawRequest(plant, { method: long, target: '/docs' })],
+    ['pathUnknown', rawRequest(plant, { target: `/${long}` })],
+    ['pathUnknown', rawRequest(plant, { method: long, target: '*' })],
+    ['httpMalformed', rawRequest(plant, { target: long })],
+    ['httpMalformed', rawRequest(plant, { version: long })],
+    ['httpMalformed', rawRequest(plant, { fields: { Host: `${long}@` } })],
+    ['httpMalformed', rawRequest(plant, { fields: { [`${long} `]: '' } })],
+    ['httpMalformed', rawRequest(plant, { fields: { 'Content-Length': long } })],
+    ['httpMalformed', rawRequest(plant, { fields: { ...inChunks, 'Transfer-Encoding': long } })],
+    ['httpMalformed', rawRequest(`${long}\r\n`, { fields: inChunks })],
+    ['httpMalformed', rawRequest(`0\r\n${long}\r\n\r\n`, { fields: inChunks })],
+    ['headersTooLarge', rawRequest(plant, { fields: { [long]: long } })],
+    ['expectationFailed', rawRequest(plant, { fields: { Expect: long } })],
+    ['mediaTypeUnsupported', rawRequest(plant, { fields: { 'Content-Type': long } })],
+    ['mediaTypeUnsupported', rawRequest(plant, { fields: { 'Content-Encoding': long } })],
+    ['authorizationMalformed', rawRequest(plant, authorization(`Bearer ${long}`))],
+    ['authorizationMalformed', rawRequest(plant, authorization(`${long},`))],
+    ['tokenMissing', rawRequest(plant, authorization(`${long} a`))],
+    ['tokenInvalid', rawRequest(plant, authorization(`Bearer ${long.slice(0, 500)}`))],
+    ['bodyMalformed', rawRequest(long)],
+    ['bodyMalformed', rawRequest(`{"${long}":1,"${long}":2}`)],
+    ['bodyMalformed', rawRequest(`{"id":1,"name":"${long}`)],
+    ['notNewPlant', rawRequest(`"${long}"`)],
+    ['notNewPlant', rawRequest(`{"id":"${long}","name":""}`)],
+    ['idNotInt64', rawRequest(`{"id":${long.replaceAll('x', '1')},"name":""}`)],
+    ['textNotStorable', rawRequest(`{"id":1,"name":"${long}\\u0000"}`)],
+  ];
+
+  for (const [problem, bytes] of requests) {
+    const reply = await exchange(t, port, bytes);
+    const message = assertRefusal(reply, problem);
+    assert.doesNotMatch(message, /([x1])\1{64}/);
+    assert.doesNotMatch([...reply.headers.values()].join('\n'), /x{64}/);
+    await logged((lines) => lines.includes(reply.headers.get('x-request-id') as string));
+  }
+
+  assert.match(stderr(), /"code":40500/);
+  assert.doesNotMatch(stderr(), /([x1])\1{64}/);
+});
+
+test('40004 is answered for an id that belongs to another plant, which stays as it is', async (t) => {
+  const { port, store } = sharedServer();
+  assert.equal((await exchange(t, port, rawRequest(plant))).status, 200);
+
+  for (const other of [
+    '{"id":7,"name":"Birch","tag":"Alnus"}',
+    '{"id":7,"name":"Alder","tag":"Betula"}',
+    '{"id":7,"name":"Alder"}',
+  ]) {
+    assertProvoked(await exchange(t, port, rawRequest(other)), 'idTaken');
+  }
+
+  assert.deepEqual(storedPlants(store), [[7n, 'Alder', 'Alnus']]);
+});
+
+test('40101 is answered for a token that is revoked, and for one that has expired', async (t) => {
+  const { port, store } = sharedServer();
+
+  for (const refused of [revoked, expired]) {
+    assert.match(refused, /^ps_/);
+    assertProvoked(
+      await exchange(t, port, rawRequest(plant, authorization(`Bearer ${refused}`))),
+      'tokenInvalid',
+    );
+  }
+
+  assert.deepEqual(storedPlants(store), []);
+});
+
+test('42900 is answered for a token that sends more creates than its rate allows', async (t) => {
+  const { store, port } = await startServerOnNewStore(t, ...oneThread);
+  const rate = { perDay: 86_400, burst: 1 };
+  const bearer = await storedToken(store, 'limited', { rate });
+  const { send, reply } = await connectRaw(t, port);
+  const request = rawRequest(plant, authorization(`Bearer ${bearer}`));
+  send(request, request);
+  assert.equal((await reply()).status, 200);
+  assert.match(
+    assertProvoked(await reply(), 'rateLimited'),
+    /^The token may send creates at 1\/s, and 1 at once\. This plant was not stored; retry in 1 s\.$/,
+  );
+});
+
+test('40300 is answered for a token that may not create plants', async (t) => {
+  const { port, store } = sharedServer();
+
+  assertProvoked(
+    await exchange(t, port, rawRequest(plant, authorization(`Bearer ${operating}`))),
+    'scopeInsufficient',
+  );
+
+  assert.deepEqual(storedPlants(store), []);
+});
+
+test('40800 is answered for a request that does not arrive in time, and the connection is closed', async (t) => {
+  const { port, store } = await startServerOnNewStore(
+    t,
+    '--request-timeout',
+    '300ms',
+    ...oneThread,
+  );
+  const half = rawRequest(plant);
+  for (const [what, bytes] of [
+    ['a part of the header', half.subarray(0, 30)],
+    ['a part of a request line with an unknown method', Buffer.from('PLANT /pla')],
+    ['a part of the body', half.subarray(0, -1)],
+  ] as const) {
+    await t.test(what, async (t) => {
+      const connection = await connectRaw(t, port);
+      connection.send(bytes);
+
+      assertProvoked(await connection.reply(), 'requestTimeout');
+      assert.equal(await connection.closed(), '');
+    });
+  }
+  assert.deepEqual(storedPlants(store), []);
+});
+
+test('50000 is answered for a defect, which is logged under the request id that the client got', async (t) => {
+  const { port, store, logged } = await startServerOnNewStore(t, ...oneThread);
+  alterStore(store, 'DROP TABLE plants');
+
+  const reply = await exchange(t, port, rawRequest(plant));
+
+  const message = assertProvoked(reply, 'defect');
+  const requestId = reply.headers.get('x-request-id') ?? '';
+  assert(message.includes(requestId));
+  assert(!/sqlite|table|\.ts/i.test(message), `internals in: ${message}`);
+  const line = new RegExp(`${requestId}.*no such table: plants`);
+  await logged((stderr) => line.test(stderr));
+});
+
+test('50300 is answered at once to what is too many for the queue, and none of it is stored', async (t) => {
+  const { port, store } = await startServerOnNewStore(t, '--queue-limit', '1');
+  const lock = lockStore(t, store);
+  const ids = [1, 2, 3];
+  const answered: number[] = [];
+  const replies = ids.map(async (id) => {
+    const reply = await exchange(t, port, rawRequest(`{"id":${id},"name":"Alder"}`));
+    answered.push(id);
+    return { id, reply };
+  });
+
+  // The plant that comes first waits for the lock; the other two are refused meanwhile.
+  const first = await Promise.race(replies);
+  const second = await Promise.race(replies.filter((_, index) => ids[index] !== first.id));
+  assertProvoked(first.reply, 'overloaded');
+  assertProvoked(second.reply, 'overloaded');
+  assert.equal(answered.length, 2);
+  lock.release();
+
+  const waiting = (await Promise.all(replies)).find(
+    ({ id }) => id !== first.id && id !== second.id,
+  );
+  assert.equal(waiting?.reply.status, 200);
+  assert.deepEqual(storedPlants(store), [[BigInt(waiting.id), 'Alder', null]]);
+  // What was refused is welcome later.
+  assert.equal(
+    (await exchange(t, port, rawRequest(`{"id":${first.id},"name":"Alder"}`))).status,
+    200,
+  );
+});
+
+test('50301 is answered while the store cannot be written, and a retry succeeds once it can', async (t) => {
+  const { port, store } = await startServerOnNewStore(t, '--commit-timeout', '200ms', ...oneThread);
+  const lock = lockStore(t, store);
+
+  assertProvoked(await exchange(t, port, rawRequest(plant)), 'storeUnavailable');
+  assertProvoked(await exchange(t, port, rawRequest(plant)), 'storeUnavailable');
+  lock.release();
+
+  // The server takes plants again as soon as the transaction that failed has ended.
+  let retry = await exchange(t, port, rawRequest(plant));
+  for (; retry.status === 503; retry = await exchange(t, port, rawRequest(plant))) await pause();
+  assert.equal(retry.status, 200);
+  assert.deepEqual(storedPlants(store), [[7n, 'Alder', 'Alnus']]);
+});
+
+test('50302 is answered while the server shuts down, but what it had received before is stored and answered', async (t) => {
+  const { port, store, stop } = await startServerOnNewStore(t, ...oneThread);
+  const lock = lockStore(t, store);
+  const [before, between, idle] = [
+    await connectRaw(t, port),
+    await connectRaw(t, port),
+    await connectRaw(t, port),
+  ];
+  const late = rawRequest('{"id":8,"name":"Birch"}');
+  await sendAndWaitUntilRead(before, rawRequest(plant));
+  await sendAndWaitUntilRead(between, late.subarray(0, 60));
+
+  const stopped = stop();
+  // Until then, a connection that is open still serves a request.
+  assert.equal(await idle.closed(), '');
+  between.send(late.subarray(60));
+
+  assertProvoked(await between.reply(), 'shuttingDown');
+  assert.equal(await between.closed(), '');
+  lock.release();
+  assert.equal((await before.reply()).status, 200);
+  assert.equal(await before.closed(), '');
+  assert.equal(await stopped, 0);
+  assert.deepEqual(storedPlants(store), [[7n, 'Alder', 'Alnus']]);
+});
+
+test('the catalogue is what clients have been promised: no number is changed or used again', () => {
+  const challenge = (error: string) => ({
+    'WWW-Authenticate': `Bearer${error && ` error="${error}"`}`,
+  });
+  const retry = { 'Retry-After': '1' };
+  const close = { Connection: 'close' };
+  assert.deepEqual(
+    Object.values<Problem>(problems).map(({ code, status, headers }) => [code, status, headers]),
+    [
+      [40000, 400, {}],
+      [40001, 400, {}],
+      [40002, 400, {}],
+      [40003, 400, {}],
+      [40004, 400, {}],
+      [40005, 400, challenge('invalid_request')],
+      [40006, 400, close],
+      [40100, 401, challenge('')],
+      [40101, 401, challenge('invalid_token')],
+      [40300, 403, challenge('insufficient_scope')],
+      [40400, 404, {}],
+      [40500, 405, {}],
+      [40800, 408, close],
+      [41300, 413, close],
+      [41500, 415, {}],
+      [41700, 417, close],
+      [42900, 429, retry],
+      [43100, 431, close],
+      [50000, 500, {}],
+      [50300, 503, retry],
+      [50301, 503, retry],
+      [50302, 503, { ...retry, ...close }],
+      [50500, 505, close],
+    ],
+  );
+});
+
+test('every code of the catalogue has been provoked', () => {
+  const never = problemNames.filter((name) => !provoked.has(name));
+  assert.deepEqual(never, []);
+});
+
+test('every example of an error is a message that a server has sent', () => {
+  for (const name of problemNames) {
+    const messages = [...(provoked.get(name) ?? [])];
+    const { example } = problems[name];
+    assert(messages.includes(example), `${name}: ${example}\nis none of:\n${messages.join('\n')}`);
+  }
+});
+
+test('the log names the client that a trusted proxy names, and otherwise the other end', async (t) => {
+  const debug = [...oneThread, '--log-level', 'debug'];
+  const behind = await startServerOnNewStore(
+    t,
+    ...debug,
+    '--trusted-proxies',
+    '10.0.0.0/8,127.0.0.1',
+  );
+  const open = await startServerOnNewStore(t, ...debug);
+  for (const [server, client] of [
+    [behind, '198.51.100.7'],
+    [open, '127.0.0.1'],
+  ] as const) {
+    const fields = { Authorization: 'Bearer wrong', 'X-Forwarded-For': '198.51.100.7, 10.1.1.1' };
+    const connection = await connectRaw(t, server.port);
+    connection.send(rawRequest(plant, { fields }));
+    const requestId = (await connection.reply()).headers.get('x-request-id');
+    const logged = `"requestId":"${requestId}","client":"${client}","code":40101`;
+    await server.logged((log) => log.includes(logged));
+  }
+});
