@@ -236,7 +236,7 @@ export const flags = {
   },
   'log-level': choice(['debug', 'info', 'warn', 'error'], 'info', {
     help: 'lowest level to log',
-    need: 'For the reason of each refused request (debug), or a log of troubles only (warn).',
+    need: 'For every refused request (debug), or a log of troubles only (warn).',
   }),
   'log-format': choice(['auto', 'json', 'text'], 'auto', {
     help: 'auto is text on a terminal, and JSON elsewhere',
