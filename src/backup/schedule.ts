@@ -133,8 +133,9 @@ export function openBackups(
       };
     },
     backUp(operator) {
-      begin(operator)?.catch((err) => log.error({ err }, 'the end of a backup was not noted'));
-      return running?.reply();
+      const end = begin(operator);
+      end?.catch((err) => log.error({ err }, 'the end of a backup was not noted'));
+      return end && running?.reply();
     },
   };
   return {

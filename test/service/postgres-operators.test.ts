@@ -340,7 +340,7 @@ test('an operator makes a backup of a database', async (t) => {
   const url = await server.makeDatabase();
   const secret = await storedToken(url, 'alice', { role: 'operate' });
   const folder = await temporaryFolder(t);
-  const manual = ['--backup-every', '1000h', '--scrub-every', 'off', '--drill-every', 'off'];
+  const manual = ['--backup-every', '1000h'];
   const node = await startServer(t, url, [...oneThread, '--backup-to', folder, ...manual]);
   const operator = await signIn(node, secret);
   const backups = () => ask(node, 'api/backups', operator);
