@@ -3,6 +3,8 @@ import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { test } from 'node:test';
 import { clients, setUp } from '../clients/generated/clients.ts';
+import { limits } from '../src/limits.ts';
+import { sizeText } from '../src/size-text.ts';
 import { blocksOf, pages, readPage, root } from './helpers/pages.ts';
 
 const linesMax = 250;
@@ -26,17 +28,14 @@ const languagesOfNoCommand = [
 
 /** The first line of each block of commands that no test runs, by what the commands need. */
 const notRun = {
-  'a service with refusals: test/service/tail.test.ts runs the commands': ['npx plant-store tail'],
   'a second service on the same port': ['plant-store serve --port 8080 --reuse-port'],
   'a service that runs until it is stopped': [
     'npx plant-store serve --store postgres://plants@db.example.org/plants',
+    'plant-store serve --backup-to /mnt/backups',
   ],
   'a second machine': ['ssh garden plant-store export | plant-store import -'],
-  'a proxy': ['plant-store serve --trusted-proxies 10.0.0.0/8,::1'],
-  'a certificate': [
-    'plant-store doctor --tls-certificate plants.pem --tls-key plants.key',
-    'plant-store healthcheck --ops-tls-certificate ops.pem',
-  ],
+  'the journal of systemd': ['journalctl --follow --unit plant-store'],
+  'a certificate': ['plant-store doctor --tls-certificate plants.pem --tls-key plants.key'],
   'Litestream: test/service/litestream.test.ts and packaging/test/debian.test.ts run the commands':
     [
       '# root',
@@ -45,14 +44,9 @@ const notRun = {
     ],
   'an identity provider: test/service/jwt.test.ts runs the commands': [
     'plant-store doctor --jwt-issuer https://login.example.org --jwt-audience plants',
-    'plant-store token inspect --jwt-issuer https://login.example.org --jwt-audience plants < token.txt',
-    "plant-store plants list --details --created-by 'https://login.example.org 1b9d6bcd'",
+    "plant-store plants list --created-by 'https://login.example.org 1b9d6bcd'",
   ],
-  'jobs of a service: test/service/schedule.test.ts runs the command': [
-    'plant-store serve --backup-to /mnt/backups',
-  ],
-  'a damaged store: test/service/scrub.test.ts runs the command': ['systemctl stop plant-store'],
-  'a release': ['sha256sum --check --ignore-missing SHA256SUMS', 'git checkout COMMIT'],
+  'a release': ['sha256sum --check --ignore-missing SHA256SUMS'],
   jq: [
     `npx plant-store doctor --json | jq -r 'select(.level != "ok") | "\\(.check): \\(.says)"'`,
     "jq -r '.text // empty' plants.ndjson.refused.ndjson > again.ndjson",
@@ -61,21 +55,7 @@ const notRun = {
   'compilers: test/service/examples.test.ts runs the programs': [
     'export URL=http://127.0.0.1:8080 TOKEN=$(cat data/first-start.token)',
   ],
-  'generators, from the network: npm run clients runs the commands': [
-    'mvn -q dependency:copy -Dartifact=org.openapitools:openapi-generator-cli:7.25.0 -DoutputDirectory=. -Dmdep.stripVersion',
-    'java -jar openapi-generator-cli.jar generate -i openapi.json -g java --library native -o client',
-    'go run github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2 -config oapi-codegen.yaml openapi.json',
-    'pip install openapi-python-client==0.29.1 ruff==0.17.6',
-    'npm install openapi-fetch@0.17.0 openapi-typescript@7.13.0',
-    'npm install @hey-api/openapi-ts@0.99.0',
-    'npm install orval@8.38.0',
-  ],
-  'suites of others, from the network': [
-    'export PLANT_STORE_TOKEN=$(openssl rand -hex 24)',
-    'python3 -m venv /tmp/suites/tools && /tmp/suites/tools/bin/pip install deno schemathesis',
-    'git clone https://github.com/nst/JSONTestSuite /tmp/suites/json',
-    'cd /tmp/suites',
-  ],
+  'generators, from the network: npm run clients runs the commands': [setUp],
 };
 
 test('every block of a page is run by a test, is no command, or is a known exception', () => {
@@ -92,8 +72,8 @@ test('every block of a page is run by a test, is no command, or is a known excep
   assert.deepEqual(found.sort(), expected.sort());
 });
 
-test('the page of generated clients shows the commands that npm run clients takes', () => {
-  const page = 'docs/use/generated-clients.md';
+test('the page of clients shows the commands that npm run clients takes', () => {
+  const page = 'docs/use/clients.md';
   const lines = blocksOf(page).flatMap(({ text }) => text.split('\n'));
   for (const command of [setUp, ...clients.map(({ generate }) => generate)])
     assert(lines.includes(command), `${page} lacks the command ${command}`);
@@ -135,6 +115,35 @@ test(`no page of the documentation has more than ${linesMax} lines`, () => {
     const lines = readPage(page).split('\n').length - 1;
     assert(lines <= linesMax, `${page} has ${lines} lines`);
   }
+});
+
+test('the page of bounds has the bounds of the program', () => {
+  const { access, http, jwt, ops, service, sqlite, store } = limits;
+  const number = (value: number) => value.toLocaleString('en');
+  const seconds = (ms: number) => `${ms / 1_000} s`;
+  const rows: Readonly<Record<string, string>> = {
+    'request line and header fields of a request': `${sizeText(http.headerBytesMax)}, ${number(http.headerFieldsMax)} fields`,
+    'empty lines before a request line': sizeText(http.emptyLineBytesMax),
+    'a body': `\`--body-limit\` (${sizeText(http.bodyBytesMax)})`,
+    'bodies that have arrived in part, together': sizeText(http.arrivingBytesMax),
+    'time for the header fields': seconds(http.headersMs),
+    'time for a request': seconds(http.requestMs),
+    'time for a handshake of TLS': seconds(http.handshakeMs),
+    'a connection without a request, empty lines included': seconds(http.idleMs),
+    'unanswered requests behind others, on all connections': number(http.pipelinedInAllMax),
+    connections: `what \`ulimit -n\` allows, at most ${number(service.connectionsMax)}`,
+    'plants that wait for the disk': `${number(store.queuePlantsMax)}, and ${sizeText(store.queueBytesMax)}`,
+    'time to wait for the disk': `\`--commit-timeout\` (${seconds(store.commitMs)})`,
+    'an opaque token; a JWT': `${access.tokenCharsMax} characters; ${sizeText(jwt.tokenCharsMax)}`,
+    'time to stop': `\`--drain-timeout\` (${seconds(service.drainMs)})`,
+    'refusals that are remembered': number(ops.refusalsKept),
+    'sessions of a token': number(access.sessionsPerTokenMax),
+    'tokens that are neither revoked nor expired': number(access.liveTokensMax),
+    'the [WAL](store.md#the-wal)': sizeText(sqlite.walBytesMax),
+  };
+  const page = readPage('docs/operate/bounds.md');
+  for (const [what, bound] of Object.entries(rows))
+    assert(page.includes(`\n| ${what} | ${bound}`), `${what}: ${bound}`);
 });
 
 test('each sentence of a page has a line of its own', () => {

@@ -4,7 +4,7 @@ export interface Client {
   readonly name: string;
   /** The program that compiles or runs the client. */
   readonly compiler: string;
-  /** As docs/use/generated-clients.md shows it. */
+  /** As docs/use/clients.md shows it. */
   readonly generate: string;
   readonly compile: string;
   readonly run: string;

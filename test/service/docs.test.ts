@@ -18,18 +18,10 @@ const recovery = 'docs/operate/recovery.md';
 /**
  * Lines that install, test and measure the project itself: the script that CI runs does the same.
  */
-const torture = [
-  'kill',
-  'power',
-  'faults',
-  'postgres',
-  'hostile',
-  'litestream',
-  'scrub',
-  'disasters',
-  'client',
-].map((name) => `npm run torture:${name}`);
-const ranByCi = ['npm ci', 'npm start', 'npm test', 'npm run check', ...torture, 'npm run bench'];
+const torture = ['kill', 'power', 'faults', 'postgres', 'hostile', 'litestream', 'client'].map(
+  (name) => `npm run torture:${name}`,
+);
+const ranByCi = ['npm ci', 'npm run check', ...torture, 'npm run bench'];
 
 /**
  * The commands as they stand, but with the project's own program, and with the ports and the
@@ -38,7 +30,7 @@ const ranByCi = ['npm ci', 'npm start', 'npm test', 'npm run check', ...torture,
 const preamble = `
   npx() {
     [ "$1" = plant-store ] && shift
-    case "$1" in open|status|tail|explain) set -- "$@" --ops-port "$OPS_PORT" ;; esac
+    case "$1" in open) set -- "$@" --ops-port "$OPS_PORT" ;; esac
     set -- "\${@//127.0.0.1:8080/127.0.0.1:$PORT}"
     "$NODE" "$ROOT/bin/plant-store.js" "\${@//postgres:\\/\\/plants@db.example.org\\/plants/$POSTGRES}"
   }
@@ -66,7 +58,7 @@ test('every command and program that the pages show works as it is shown', async
   }
   assert.match(
     printed,
-    /^\{"name":"Alder","tag":"Alnus"\}\{"id":1,"name":"Alder","tag":"Alnus"\}$/m,
+    /^\{"name":"Alder","tag":"Alnus"\}\{"id":1,"name":"Alder","tag":"Alnus","createdAt":"/m,
   );
   assert.match(printed, /^ps_[A-Za-z0-9_-]{43}$/m);
 });
@@ -87,9 +79,6 @@ function scriptOf({ language, text }: Block): string | [] {
 }
 
 test('what CI is said to run stands in its script', () => {
-  const script = readFileSync(join(root, '.ci/run'), 'utf8').replaceAll(
-    'npm cit',
-    'npm ci\nnpm test',
-  );
+  const script = readFileSync(join(root, '.ci/run'), 'utf8');
   for (const command of ranByCi) assert(script.includes(command), `${command} is not in .ci/run`);
 });

@@ -402,7 +402,7 @@ test('the commands of the page work', async () => {
   const commands = blocksOf('docs/operate/identity-providers.md')
     .flatMap(({ text }) => text.trim().split('\n'))
     .filter((line) => !line.includes(' serve '));
-  assert.equal(commands.length, 3);
+  assert.equal(commands.length, 2);
   for (const command of commands) {
     const [, ...args] = command
       .replace(/ < token.txt$/, '')
