@@ -1,11 +1,9 @@
-import { readdir } from 'node:fs/promises';
-import { join } from 'node:path';
 import { isSystemError } from '../disk/files.ts';
 import { limits } from '../limits.ts';
 import type { ListedBackup } from '../ops/contract.ts';
 import { reused } from '../reused.ts';
-import { type Manifest, readManifestLater } from './manifest.ts';
-import { backupsIn, inSeries } from './series.ts';
+import type { Manifest } from './manifest.ts';
+import { type BackupInSeries, listSeries } from './series.ts';
 
 /** What was found in a folder of backups. */
 interface FoundBackups {
@@ -29,26 +27,16 @@ export interface BackupFolder {
 }
 
 export function openBackupFolder(folder: string, store: string): BackupFolder {
-  /** A manifest never changes. */
   let manifests: ReadonlyMap<string, Manifest> = new Map();
 
   async function read(): Promise<FoundBackups> {
-    const named = backupsIn(await readdir(folder)).filter((backup) => backup.store === store);
-    const found = [];
-    for (const name of named) {
-      const manifest =
-        manifests.get(name.file) ?? (await readManifestLater(join(folder, name.file)));
-      // Without a manifest, the backup was removed meanwhile.
-      if (manifest === undefined) continue;
-      found.push({ ...name, manifest: manifest === 'damaged' ? undefined : manifest });
-    }
+    const newestFirst = (await listSeries(folder, store, manifests)).reverse();
     manifests = new Map(
-      found.flatMap(({ file, manifest }) => (manifest ? [[file, manifest]] : [])),
+      newestFirst.flatMap(({ file, manifest }) => (manifest ? [[file, manifest]] : [])),
     );
-    const newestFirst = inSeries(found).reverse();
     const shown = newestFirst.slice(0, limits.ops.backupsShown);
     return {
-      backups: shown.map(({ file, at, manifest }) => entryOf(file, at, manifest)),
+      backups: shown.map(entryOf),
       leftOut: newestFirst.length - shown.length,
       fault: null,
     };
@@ -81,7 +69,7 @@ function nothing(fault: string): FoundBackups {
   return { backups: [], leftOut: 0, fault };
 }
 
-function entryOf(file: string, at: Date, manifest: Manifest | undefined): ListedBackup {
+function entryOf({ file, at, manifest }: BackupInSeries): ListedBackup {
   if (manifest === undefined) {
     const fault = 'the manifest is damaged';
     const createdAt = at.toISOString();

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { readSmallFile, readSmallFileLater, UnfitFileError } from '../disk/files.ts';
+import { isErrno, readSmallFileLater, UnfitFileError } from '../disk/files.ts';
 import { limits } from '../limits.ts';
 import type { StoreFigures } from '../store/inspection.ts';
 
@@ -33,39 +33,16 @@ export function manifestText(manifest: Manifest): string {
 }
 
 /** @returns undefined without a manifest. @throws errors of the file system */
-export function readManifest(backup: string): Manifest | 'damaged' | undefined {
-  return orFault(() => parseManifest(readSmallFile(manifestPath(backup), bytesMax)));
-}
-
-/** As `readManifest`, without blocking the thread. */
-export async function readManifestLater(backup: string): Promise<Manifest | 'damaged' | undefined> {
+export async function readManifest(backup: string): Promise<Manifest | 'damaged' | undefined> {
   try {
-    const { content } = await readSmallFileLater(manifestPath(backup), bytesMax);
-    return parseManifest(content.toString());
+    const { content } = await readSmallFileLater(manifestPath(backup), limits.cli.manifestBytesMax);
+    const { checksum: written, ...manifest } = Object(JSON.parse(content.toString()));
+    return written === checksum(manifest) ? manifest : 'damaged';
   } catch (error) {
-    return faultOf(error);
+    if (error instanceof UnfitFileError || error instanceof SyntaxError) return 'damaged';
+    if (isErrno(error, 'ENOENT')) return undefined;
+    throw error;
   }
-}
-
-const bytesMax = limits.cli.manifestBytesMax;
-
-function orFault<T>(read: () => T): T | 'damaged' | undefined {
-  try {
-    return read();
-  } catch (error) {
-    return faultOf(error);
-  }
-}
-
-function faultOf(error: unknown): 'damaged' | undefined {
-  if (error instanceof UnfitFileError || error instanceof SyntaxError) return 'damaged';
-  if (Object(error).code === 'ENOENT') return undefined;
-  throw error;
-}
-
-function parseManifest(text: string): Manifest | 'damaged' {
-  const { checksum: written, ...manifest } = Object(JSON.parse(text));
-  return written === checksum(manifest) ? manifest : 'damaged';
 }
 
 function checksum(manifest: object): string {

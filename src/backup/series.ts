@@ -1,6 +1,8 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Retention } from '../config/values.ts';
 import { limits } from '../limits.ts';
-import { type Manifest, manifestPath } from './manifest.ts';
+import { type Manifest, manifestPath, readManifest } from './manifest.ts';
 import { type BackupName, parseBackupName } from './name.ts';
 
 /*
@@ -20,10 +22,12 @@ export interface NamedBackup extends BackupName {
   readonly file: string;
 }
 
-export interface ListedBackup extends NamedBackup, MadeAt {
+interface FoundBackup extends NamedBackup {
   /** Undefined if it is damaged. */
   readonly manifest: Manifest | undefined;
 }
+
+export interface BackupInSeries extends FoundBackup, MadeAt {}
 
 /** The backups with a manifest, by the names in a folder. */
 export function backupsIn(files: readonly string[]): NamedBackup[] {
@@ -34,11 +38,32 @@ export function backupsIn(files: readonly string[]): NamedBackup[] {
   });
 }
 
-type Found = NamedBackup & Pick<ListedBackup, 'manifest'>;
+/**
+ * The backups of a store in a folder, oldest first.
+ *
+ * @param store the first part of their names
+ * @param known manifests by file: a manifest never changes
+ * @throws errors of the file system
+ */
+export async function listSeries(
+  folder: string,
+  store: string,
+  known: ReadonlyMap<string, Manifest> = new Map(),
+): Promise<BackupInSeries[]> {
+  const found: FoundBackup[] = [];
+  for (const name of backupsIn(await readdir(folder))) {
+    if (name.store !== store) continue;
+    const manifest = known.get(name.file) ?? (await readManifest(join(folder, name.file)));
+    // Without a manifest, the backup was removed meanwhile.
+    if (manifest === undefined) continue;
+    found.push({ ...name, manifest: manifest === 'damaged' ? undefined : manifest });
+  }
+  return inSeries(found);
+}
 
 /** Orders the backups of one store, oldest first. One with a damaged manifest comes first. */
-export function inSeries(backups: readonly Found[]): ListedBackup[] {
-  const series: ListedBackup[] = [];
+export function inSeries(backups: readonly FoundBackup[]): BackupInSeries[] {
+  const series: BackupInSeries[] = [];
   for (const backup of backups.toSorted(byAge)) {
     const { createdAt = backup.at.toISOString(), seriesAt } = backup.manifest ?? {};
     const sound = series.filter(({ manifest }) => manifest !== undefined);
@@ -53,8 +78,8 @@ export function inSeries(backups: readonly Found[]): ListedBackup[] {
  * The times of the series only grow. Backups of earlier versions have none, and the one with more
  * plants is newer, because no plant is ever removed.
  */
-function byAge(one: Found, other: Found): number {
-  const difference = (of: (backup: Found) => number) => of(one) - of(other);
+function byAge(one: FoundBackup, other: FoundBackup): number {
+  const difference = (of: (backup: FoundBackup) => number) => of(one) - of(other);
   return (
     difference(({ manifest }) => (manifest?.seriesAt ? Date.parse(manifest.seriesAt) : 0)) ||
     difference(({ manifest }) => manifest?.plants ?? -1) ||

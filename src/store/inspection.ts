@@ -7,7 +7,7 @@ export interface PlantFigures {
   readonly plants: number;
   /** Text, because a JSON number would be rounded; null if there are no plants. */
   readonly largestId: string | null;
-  /** SHA-256 in hex of all plants in ascending order of id, each as a line of `plants list`. */
+  /** SHA-256 in hex of all plants in ascending order of id, each as a line of an export. */
   readonly digest: string;
 }
 

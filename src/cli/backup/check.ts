@@ -48,7 +48,7 @@ export async function demandSound(
   copy: string,
   terminal: Terminal,
 ): Promise<{ readonly figures: BackupFigures; readonly manifest: Manifest | undefined }> {
-  const manifest = readManifest(source);
+  const manifest = await readManifest(source);
   if (manifest === 'damaged')
     throw new CommandError(
       `the manifest ${manifestPath(source)} is damaged; use another copy of the backup`,
@@ -75,22 +75,28 @@ export function demandBackup(path: string, purpose: string): void {
 /**
  * Compares each plant of a backup with the same plant of the store, also while services write.
  *
+ * @param total number of plants in the backup
  * @throws StoreOpenError, StoreError for plants that cannot be read
  */
 export async function compareWithBackup(
   backup: string,
+  total: number,
   location: StoreLocation,
   terminal: Terminal,
 ): Promise<CopyCounts> {
   await using reader = await openReader(fileLocation(resolve(backup)), limits.cli.readMs);
   await using snapshot = await reader.openSnapshot();
   await using store = await openReader(location, limits.cli.readMs);
-  const total = await snapshot.countPlants();
   const found = await comparePlants(snapshot, store, (done) =>
     terminal.showProgress('comparing', { done, total, unit: 'plants' }),
   );
   terminal.showProgress('');
   return found;
+}
+
+/** Whether the store holds every plant of the backup. */
+export function holdsAll({ taken, lacking }: CopyCounts): boolean {
+  return taken.count + lacking.count === 0;
 }
 
 /** What a store has changed and lost of a backup. The text is a clause. */

@@ -1,27 +1,15 @@
 import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { manifestEnding, manifestPath, readManifest } from '../../backup/manifest.ts';
-import { parseBackupName } from '../../backup/name.ts';
-import { backupsIn, inSeries, type ListedBackup, unkept } from '../../backup/series.ts';
+import { manifestEnding, manifestPath } from '../../backup/manifest.ts';
+import { formatBackupName, parseBackupName } from '../../backup/name.ts';
+import { type BackupInSeries, backupsIn, listSeries, unkept } from '../../backup/series.ts';
 import type { Retention } from '../../config/values.ts';
-import { compactTime } from '../../disk/compact-time.ts';
 import { removeFileDurably } from '../../disk/files.ts';
 import { limits } from '../../limits.ts';
 import type { StoreLocation } from '../../store/location.ts';
 import { engineOf, tryLockFile } from '../../stores.ts';
 import { CommandError, type Terminal } from '../command.ts';
-
-/** The backups of a store in a folder, oldest first. @param store first part of their names */
-export function listSeries(folder: string, store: string): ListedBackup[] {
-  const named = backupsIn(readdirSync(folder)).filter((backup) => backup.store === store);
-  return inSeries(
-    named.map((backup) => {
-      const manifest = readManifest(join(folder, backup.file));
-      return { ...backup, manifest: manifest === 'damaged' ? undefined : manifest };
-    }),
-  );
-}
 
 /**
  * Keeps other processes from making and thinning backups of the store in the folder, until
@@ -82,18 +70,22 @@ function removeLeftovers(folder: string, store: string): void {
 }
 
 /** The name of a backup has no part of a second, and a clock that was set back comes to names again. */
-export async function freeSecond(series: readonly ListedBackup[]): Promise<Date> {
-  const taken = new Set(series.map(({ at }) => compactTime(at)));
+export async function nextName(folder: string, store: string): Promise<{ at: Date; file: string }> {
   for (;;) {
-    const now = new Date();
-    if (!taken.has(compactTime(now))) return now;
-    await pause(1_000 - now.getMilliseconds());
+    const at = new Date();
+    const file = join(folder, formatBackupName({ store, at }));
+    if (![file, manifestPath(file)].some(existsSync)) return { at, file };
+    await pause(1_000 - at.getMilliseconds());
   }
 }
 
 /** Removes the backups that no rule keeps. @returns how many were removed */
-export function thinBackups(folder: string, store: string, rules: Retention): number {
-  const unneeded = unkept(listSeries(folder, store), rules);
+export async function thinBackups(
+  folder: string,
+  store: string,
+  rules: Retention,
+): Promise<number> {
+  const unneeded = unkept(await listSeries(folder, store), rules);
   for (const { file } of unneeded) {
     removeFileDurably(join(folder, file));
     removeFileDurably(manifestPath(join(folder, file)));
@@ -107,7 +99,11 @@ export function thinBackups(folder: string, store: string, rules: Retention): nu
  *
  * @throws CommandError if the folder has none
  */
-export function resolveBackup(path: string, location: StoreLocation, terminal: Terminal): string {
+export async function resolveBackup(
+  path: string,
+  location: StoreLocation,
+  terminal: Terminal,
+): Promise<string> {
   if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) return path;
   const stores = [...new Set(backupsIn(readdirSync(path)).map(({ store }) => store))];
   const name = engineOf(location).backupName;
@@ -116,7 +112,7 @@ export function resolveBackup(path: string, location: StoreLocation, terminal: T
     throw new CommandError(
       `the folder ${path} has backups of several stores (${stores.join(', ')}), and none of a store with the name ${name}; name a file`,
     );
-  const series = store === undefined ? [] : listSeries(path, store);
+  const series = store === undefined ? [] : await listSeries(path, store);
   const newest = series.at(-1);
   if (newest === undefined)
     throw new CommandError(
@@ -125,7 +121,7 @@ export function resolveBackup(path: string, location: StoreLocation, terminal: T
   // It may be newer, and the command says that it is damaged.
   const damaged = series.findLast(({ at, manifest }) => !manifest && at > newest.at);
   if (damaged !== undefined) return join(path, damaged.file);
-  const plantsIn = ({ manifest }: ListedBackup) => manifest?.plants ?? 0;
+  const plantsIn = ({ manifest }: BackupInSeries) => manifest?.plants ?? 0;
   const fuller = series.findLast((backup) => plantsIn(backup) > plantsIn(newest));
   if (fuller !== undefined)
     terminal.note(

@@ -2,8 +2,8 @@ import { existsSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { ageText } from '../../age-text.ts';
 import { type Manifest, manifestPath, manifestText } from '../../backup/manifest.ts';
-import { formatBackupName, parseBackupName } from '../../backup/name.ts';
-import { nextInSeries } from '../../backup/series.ts';
+import { parseBackupName } from '../../backup/name.ts';
+import { type BackupInSeries, listSeries, nextInSeries } from '../../backup/series.ts';
 import type { Retention } from '../../config/values.ts';
 import { createFileDurably, linkDurably } from '../../disk/files.ts';
 import { limits } from '../../limits.ts';
@@ -14,8 +14,14 @@ import { version } from '../../version.ts';
 import { CommandError, type Terminal } from '../command.ts';
 import { differencesOf, makeStoreCopy } from '../transfer/store-copy.ts';
 import { refuseStoreFile } from '../transfer/store-files.ts';
-import { compareWithBackup, differenceText, inspectBackup } from './check.ts';
-import { claimFolder, freeSecond, listSeries, thinBackups, unfinishedPath } from './folder.ts';
+import {
+  compareWithBackup,
+  demandSound,
+  differenceText,
+  holdsAll,
+  inspectBackup,
+} from './check.ts';
+import { claimFolder, nextName, thinBackups, unfinishedPath } from './folder.ts';
 import { withUnfinishedFolder } from './unfinished-folder.ts';
 
 /** A backup in a folder, and what followed. */
@@ -31,7 +37,7 @@ interface NewBackup extends Manifest {
  * Adds a backup to the folder, and then removes the backups that no rule keeps.
  *
  * A backup would take damage of the store over, and no later comparison would find the damage. So
- * the store is compared with the backup before first.
+ * the backup before is compared with the copy first.
  *
  * @throws CommandError also for a damaged store; StoreOpenError, StoreError. Then the folder has the
  * backups that it had.
@@ -48,39 +54,68 @@ export async function backUpIntoFolder(
     );
   const store = engineOf(location).backupName;
   using _ = await claimFolder(folder, store, terminal);
-  const before = listSeries(folder, store);
-  const last = before.findLast(({ manifest }) => manifest !== undefined);
-  const lacking = last && (await lackingSince(join(folder, last.file), location, terminal));
-  const at = await freeSecond(before);
-  const file = join(folder, formatBackupName({ store, at }));
-  const manifest = await makeBackup(location, file, at, terminal, unfinishedPath(folder, store));
+  const before = await listSeries(folder, store);
+  const { at, file } = await nextName(folder, store);
+  const { isFar, clockMs } = nextInSeries(before, at.valueOf());
+  const doubts: string[] = [];
+  if (isFar)
+    doubts.push(
+      `by the clock, which may be wrong, this backup comes ${ageText(clockMs - (before.at(-1)?.clockMs ?? 0))} after the one before`,
+    );
+  const manifest = await makeBackup(location, file, at, terminal, {
+    unfinished: unfinishedPath(folder, store),
+    async compare(copy) {
+      doubts.push(...(await compareWithSeries(copy, folder, before, location, terminal)));
+    },
+  });
   await recordBackup(location, file, manifest, terminal);
-  const { isFar } = nextInSeries(before, at.valueOf());
-  const step = ageText(at.valueOf() - (before.at(-1)?.clockMs ?? 0));
-  const warning = isFar
-    ? `No older backup was removed: by the clock, which may be wrong, this backup comes ${step} after the one before.`
-    : lacking && `No older backup was removed: ${lacking}.`;
-  if (warning !== undefined) return { file, ...manifest, removed: 0, warning };
-  return { file, ...manifest, removed: thinBackups(folder, store, rules) };
+  if (doubts.length === 0)
+    return { file, ...manifest, removed: await thinBackups(folder, store, rules) };
+  const warning = `No older backup was removed: ${doubts.join('; ')}.`;
+  return { file, ...manifest, removed: 0, warning };
 }
 
 /**
- * Compares the store with the backup before.
+ * Compares a copy of the store with the newest sound backup before.
  *
- * @returns what the store lacks: an older backup was restored, or plants are lost
+ * @returns what the copy lacks, because an older backup was restored or plants are lost, and which
+ * backups are damaged
  * @throws CommandError for a plant that has changed
  */
-async function lackingSince(
-  backup: string,
+async function compareWithSeries(
+  copy: string,
+  folder: string,
+  before: readonly BackupInSeries[],
   location: StoreLocation,
   terminal: Terminal,
-): Promise<string | undefined> {
-  const found = await compareWithBackup(backup, location, terminal);
-  if (found.taken.count > 0)
-    throw new CommandError(
-      `${differenceText(found, backup, location)}; no backup was made, and the earlier ones are as they were`,
+): Promise<string[]> {
+  const doubts: string[] = [];
+  for (const { file, manifest } of before.toReversed()) {
+    if (manifest === undefined) continue;
+    const backup = join(folder, file);
+    const found = await compareWithBackup(
+      backup,
+      manifest.plants,
+      fileLocation(copy),
+      terminal,
+    ).catch((error: Error) => error);
+    if (!(found instanceof Error) && holdsAll(found)) return doubts;
+    const fault = await demandSound(backup, backup, terminal).then(
+      () => undefined,
+      ({ message }: Error) => message,
     );
-  return found.lacking.count === 0 ? undefined : differenceText(found, backup, location);
+    if (fault !== undefined) {
+      doubts.push(fault);
+      continue;
+    }
+    if (found instanceof Error) throw found;
+    const difference = differenceText(found, backup, location);
+    if (found.taken.count === 0) return [...doubts, difference];
+    throw new CommandError(
+      `${difference}; no backup was made, and the earlier ones are as they were`,
+    );
+  }
+  return doubts;
 }
 
 /** @throws CommandError */
@@ -95,6 +130,7 @@ export function refuseTakenName(path: string, store: StoreLocation): void {
  * Copies the store to `path`, checks the copy, and writes its manifest, durably.
  *
  * @param unfinished where the backup is made until it gets its name; by default a new folder beside `path`
+ * @param compare a further check of the copy, which throws CommandError
  * @throws CommandError, StoreOpenError, StoreError. Then `path` does not exist.
  */
 export function makeBackup(
@@ -102,22 +138,27 @@ export function makeBackup(
   path: string,
   startedAt: Date,
   terminal: Terminal,
-  unfinished?: string,
+  { unfinished, compare }: { unfinished?: string; compare?: (copy: string) => Promise<void> } = {},
 ): Promise<Manifest> {
+  const { backUp } = engineOf(location);
   const left = 'no backup has been made, and earlier ones are as they were; make it again';
   return withUnfinishedFolder(
     { path, folder: unfinished, work: 'the backup', left },
     terminal,
     async (folder) => {
       const copy = join(folder, basename(path));
-      await copyToFile(location, copy, terminal);
+      if (backUp) await backUp(copy, terminal.showProgress);
+      else await copyDatabase(location, copy, terminal);
       const figures = await inspectBackup(copy, terminal);
       if ('fault' in figures)
         throw new CommandError(
           `the copy ${figures.fault}; check the store with ${commandFor(location, 'verify')}`,
         );
+      if (backUp) await compareWithStore(copy, figures.plants, location, terminal);
+      await compare?.(copy);
       const times = { createdAt: startedAt.toISOString(), checkedAt: new Date().toISOString() };
-      const manifest = { ...times, ...seriesTimeOf(path, startedAt), version, ...figures };
+      const series = await seriesTimeOf(path, startedAt);
+      const manifest = { ...times, ...series, version, ...figures };
       publish(copy, path, manifest);
       return manifest;
     },
@@ -125,29 +166,20 @@ export function makeBackup(
 }
 
 /** Nothing for a file without the name of a series. */
-function seriesTimeOf(path: string, startedAt: Date): Pick<Manifest, 'seriesAt'> {
+async function seriesTimeOf(path: string, startedAt: Date): Promise<Pick<Manifest, 'seriesAt'>> {
   const name = parseBackupName(basename(path));
   if (name === undefined) return {};
-  const series = listSeries(dirname(path), name.store);
+  const series = await listSeries(dirname(path), name.store);
   const { seriesMs } = nextInSeries(series, startedAt.valueOf());
   return { seriesAt: new Date(seriesMs).toISOString() };
 }
 
-/** Makes one file without a WAL, and compares it with the store. */
-async function copyToFile(
+/** Copies the plants one by one, and compares both stores. Makes one file without a WAL. */
+async function copyDatabase(
   location: StoreLocation,
   path: string,
   terminal: Terminal,
 ): Promise<void> {
-  const { backUp } = engineOf(location);
-  if (backUp !== undefined) {
-    await backUp(path, terminal.showProgress);
-    const found = await compareWithBackup(path, location, terminal);
-    if (found.taken.count + found.lacking.count === 0) return;
-    throw new CommandError(
-      `the copy differs from the store: ${differenceText(found, path, location)}`,
-    );
-  }
   const file = fileLocation(path);
   const choices = { acceptsLostCommits: false, isTemporary: true };
   const copied = await makeStoreCopy(location, file, choices, terminal).catch((error) => {
@@ -158,6 +190,20 @@ async function copyToFile(
   const wrong = differencesOf(copied);
   if (wrong !== undefined) throw new CommandError(wrong);
   await sqliteEngine(file).seal();
+}
+
+/** Plants that came to the store after the copy are no difference. @throws CommandError */
+async function compareWithStore(
+  copy: string,
+  plants: number,
+  location: StoreLocation,
+  terminal: Terminal,
+): Promise<void> {
+  const found = await compareWithBackup(copy, plants, location, terminal);
+  if (holdsAll(found)) return;
+  throw new CommandError(
+    `the copy differs from the store: ${differenceText(found, copy, location)}`,
+  );
 }
 
 /** Records the backup in the store. The backup is good without the record. */

@@ -33,7 +33,7 @@ export const restore = command({
     'plant-store restore /var/backups/plants.db --overwrite',
   ],
   async run({ values, positionals: [named = ''] }, terminal) {
-    const source = resolve(resolveBackup(named, values.store, terminal));
+    const source = resolve(await resolveBackup(named, values.store, terminal));
     demandBackup(source, 'restore');
     const { name, figures } = await commandsOf(values.store).restore(source, values, terminal);
     printFigures(name, figures, values.json, terminal);

@@ -12,6 +12,7 @@ import {
   demandBackup,
   demandSound,
   differenceText,
+  holdsAll,
   printFigures,
 } from './check.ts';
 import { resolveBackup } from './folder.ts';
@@ -40,7 +41,7 @@ export const verify = command({
     const { store, against, json } = values;
     if (against !== undefined) await verifyAgainst(against, store, json, terminal);
     else if (file === undefined) await verifyStore(store, json, terminal);
-    else await verifyBackup(resolveBackup(file, store, terminal), json, terminal);
+    else await verifyBackup(await resolveBackup(file, store, terminal), json, terminal);
     return 0;
   },
 });
@@ -81,19 +82,19 @@ async function verifyAgainst(
   terminal: Terminal,
 ): Promise<void> {
   terminal.lowerPriority();
-  const backup = resolve(resolveBackup(path, location, terminal));
+  const backup = resolve(await resolveBackup(path, location, terminal));
   demandBackup(backup, 'compare');
-  await demandSound(backup, backup, terminal);
+  const { figures } = await demandSound(backup, backup, terminal);
   const { name: store, file } = engineOf(location);
-  const found = await compareWithBackup(backup, location, terminal);
-  const { same, taken, lacking } = found;
-  const plants = same + taken.count + lacking.count;
+  const { plants } = figures;
+  const found = await compareWithBackup(backup, plants, location, terminal);
+  const { taken, lacking } = found;
   const counts = { plants, changed: taken.count, missing: lacking.count };
   if (json) terminal.print(JSON.stringify({ store, backup, ...counts }));
   else
     for (const [name, count] of Object.entries(counts))
       terminal.print(`${name.padEnd('changed'.length)}  ${count}`);
-  if (taken.count + lacking.count === 0)
+  if (holdsAll(found))
     return terminal.note(`The store at ${store} holds every plant of ${backup}.`, 'good');
   const remedy =
     file === undefined

@@ -34,11 +34,9 @@ export async function backUp(
     makeFile(copyPath, 0o600);
     await copyPages(store, copyPath, onProgress);
     store.exec('COMMIT');
-    leaveWalMode(copyPath);
     file.demandUnchanged();
   }
-  // Not before SQLite has closed the file: closing it here would take the locks of SQLite with it.
-  syncFile(copyPath);
+  sealBackup(copyPath);
 }
 
 /**
@@ -72,11 +70,10 @@ async function copyPages(
 
 /** Turns a closed store into one plain file without a WAL, on disk. */
 export function sealBackup(path: string): void {
-  leaveWalMode(path);
+  {
+    using db = new DatabaseSync(path);
+    db.exec('PRAGMA journal_mode = DELETE');
+  }
+  // Not before SQLite has closed the file: closing it here would take the locks of SQLite with it.
   syncFile(path);
-}
-
-function leaveWalMode(path: string): void {
-  using db = new DatabaseSync(path);
-  db.exec('PRAGMA journal_mode = DELETE');
 }
