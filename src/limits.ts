@@ -243,8 +243,6 @@ export const limits = {
      * well below `commitMs`.
      */
     walBytesMax: 4 * GiB,
-    /** Frames behind the end of a WAL that are looked at: 64 MiB, in 20 ms. */
-    unreadFramesMax: 16_384,
     /** The largest store that is checked for damage at the start. */
     checkedAtStartBytes: 64 * MiB,
     /** More than a tick of the clock that stamps files (Linux: 1 to 10 ms). */
@@ -253,33 +251,6 @@ export const limits = {
     startBytes: 128 * KiB,
     /** Pages that a backup copies in one step. Progress is reported between two steps. */
     backupStepPages: 1_000,
-  },
-
-  scrub: {
-    /**
-     * Work of `verify --against` before each pause, and the pause as a multiple of the work. The
-     * scrub takes a quarter of one core and of the disk.
-     */
-    workMs: 4,
-    pausePerWork: 3,
-    /** Plants in one read, which holds the WAL for a millisecond. */
-    windowPlants: 1_000,
-    /**
-     * After a window of which no plant can be read, one plant of so many is read: about one for each
-     * page. A failed read takes 16 µs, and a damaged page may lead to millions of plants.
-     */
-    plantsPerProbe: 32,
-    /** Ids of each kind of damage that are kept for JSON, and shown to people. */
-    idsKept: 1_000,
-    idsShown: 20,
-    /** Lines of `PRAGMA integrity_check`. */
-    pageFaultsMax: 100,
-    /**
-     * The check of the pages holds the WAL, and ends when the WAL reaches this size: far below
-     * `walBytesMax`. Interval of the watch.
-     */
-    walBytesMax: GiB,
-    walWatchMs: 50,
   },
 
   postgres: {
@@ -381,8 +352,6 @@ export const limits = {
     manifestBytesMax: 64 * KiB,
     /** `doctor` and alerts warn of an older backup. */
     backupAgeMs: 7 * 24 * 3_600 * second,
-    /** `doctor` and alerts warn of an older scrub or drill. */
-    jobAgeMs: 14 * 24 * 3_600 * second,
     /** `doctor` counts a token as in use that was used within this time; tokens that it names. */
     tokenUsedMs: 30 * 24 * 3_600 * second,
     tokensNamed: 5,
@@ -431,10 +400,6 @@ export const limits = {
   },
 
   backup: {
-    /** An increment has at most this share (1/n) of the plants of its full backup. */
-    incrementShare: 4,
-    /** Age of a full backup at which another follows. Its increments are worth no more than it. */
-    fullEveryMs: 7 * 24 * 3_600 * second,
     /** Longest time after an upgrade in which a service of the earlier version may store plants. */
     handoverMs: 3_600 * second,
     /** Wait for another process that works on the backups in a folder; pause between two looks. */
@@ -528,7 +493,7 @@ export type Limits = Widened<typeof limits>;
 type Widened<T> = { readonly [K in keyof T]: T[K] extends number ? number : Widened<T[K]> };
 
 /** @throws Error that says which two bounds contradict each other */
-export function demandFit({ access, cli, disk, http, ops, scrub, sqlite, store }: Limits): void {
+export function demandFit({ access, cli, disk, http, ops, sqlite, store }: Limits): void {
   const rules: readonly (readonly [isKept: boolean, rule: string])[] = [
     [http.headersMs <= http.requestMs, 'header fields are a part of the request'],
     [http.bodyBytesMax <= store.queueBytesMax, 'the queue has room for the largest plant'],
@@ -548,7 +513,6 @@ export function demandFit({ access, cli, disk, http, ops, scrub, sqlite, store }
     [disk.freeInodesMin < disk.freeInodesLow, 'free inodes are a warning before they are an error'],
     [sqlite.walBytesKept < sqlite.walBytesHigh, 'a WAL of the usual size is no warning'],
     [sqlite.walBytesHigh < sqlite.walBytesMax, 'a WAL is a warning before it is full'],
-    [2 * scrub.walBytesMax <= sqlite.walBytesMax, 'a scrub does not fill the WAL'],
   ];
   const broken = rules.find(([isKept]) => !isKept);
   if (broken) throw new Error(`two limits contradict each other: ${broken[1]}`);

@@ -1,10 +1,8 @@
 import type { Environment } from '../config/environment.ts';
-import type { Values } from '../config/flags.ts';
 import { postgresVariables } from '../config/postgres/variables.ts';
 import type { Log } from '../service/log.ts';
 import { type PerEngine, resolveEngine } from '../store/engine.ts';
 import type { StoreLocation } from '../store/location.ts';
-import type { Restored } from './backup/restore.ts';
 import type { Terminal } from './command.ts';
 import type { NamedFinding } from './doctor/check.ts';
 import { checkPostgres, checkPostgresStart } from './doctor/postgres.ts';
@@ -25,12 +23,6 @@ interface EngineCommands {
   checkStart(userId: number | undefined): NamedFinding[];
   /** Upgrades a store that an earlier version has made. */
   prepare(log: Log, terminal: Terminal): Promise<void>;
-  /** Makes the backup `source` the store. @throws CommandError, StoreOpenError, StoreError */
-  restore(
-    source: string,
-    choices: Values<'overwrite' | 'accept-lost-commits'>,
-    terminal: Terminal,
-  ): Promise<Restored>;
   /** How another process of the program opens the store: `--store`, and variables beside it. */
   readonly forChild: { readonly flag: string; readonly env: Environment };
   /** @throws CommandError, StoreOpenError, StoreError */
@@ -39,15 +31,12 @@ interface EngineCommands {
 
 // A command loads only the modules that it uses.
 const targets = () => import('./prove/target.ts');
-const restores = () => import('./backup/restore.ts');
 
 const engines: PerEngine<EngineCommands> = {
   sqlite: (location) => ({
     check: (userId) => checkSqlite(location, userId),
     checkStart: (userId) => checkSqliteStart(location, userId),
     prepare: (log, terminal) => prepareStore(location, log, terminal),
-    restore: async (source, choices, terminal) =>
-      (await restores()).restoreFile(source, location, choices, terminal),
     forChild: { flag: `sqlite:${location.path}`, env: {} },
     openTarget: async () => (await targets()).openFileTarget(location),
   }),
@@ -55,8 +44,6 @@ const engines: PerEngine<EngineCommands> = {
     check: (userId) => checkPostgres(location, userId),
     checkStart: checkPostgresStart,
     prepare: (log) => prepareDatabase(location, log),
-    restore: async (source, choices, terminal) =>
-      (await restores()).restoreIntoDatabase(source, location, choices, terminal),
     forChild: { flag: 'postgres://', env: postgresVariables(location) },
     openTarget: async () => (await targets()).openDatabaseTarget(location),
   }),

@@ -8,10 +8,10 @@ import { compactTime } from '../../disk/compact-time.ts';
 import { shortOfSpace } from '../../disk/file-system.ts';
 import { isSameFile } from '../../disk/files.ts';
 import { limits } from '../../limits.ts';
+import { type PerEngine, resolveEngine } from '../../store/engine.ts';
 import { fileLocation, type PostgresLocation, type SqliteLocation } from '../../store/location.ts';
 import { postgresEngine, sqliteEngine } from '../../stores.ts';
 import { CommandError, command, type Terminal } from '../command.ts';
-import { commandsOf } from '../engines.ts';
 import {
   differencesOf,
   makeStoreCopy,
@@ -35,17 +35,29 @@ export const restore = command({
   async run({ values, positionals: [named = ''] }, terminal) {
     const source = resolve(await resolveBackup(named, values.store, terminal));
     demandBackup(source, 'restore');
-    const { name, figures } = await commandsOf(values.store).restore(source, values, terminal);
+    const restored = resolveEngine(restores, values.store)(source, values, terminal);
+    const { name, figures } = await restored;
     printFigures(name, figures, values.json, terminal);
     terminal.note(`The store at ${name} now holds the backup ${source}.`);
     return 0;
   },
 });
 
-export interface Restored {
+type Choices = Values<'overwrite' | 'accept-lost-commits'>;
+
+interface Restored {
   readonly name: string;
   readonly figures: BackupFigures & { readonly replaced?: string };
 }
+
+const restores: PerEngine<
+  (source: string, choices: Choices, terminal: Terminal) => Promise<Restored>
+> = {
+  sqlite: (location) => (source, choices, terminal) =>
+    restoreFile(source, location, choices, terminal),
+  postgres: (location) => (source, choices, terminal) =>
+    restoreIntoDatabase(source, location, choices, terminal),
+};
 
 async function soundFigures(
   source: string,
@@ -59,10 +71,10 @@ async function soundFigures(
 }
 
 /** Puts a checked copy of the backup in the place of the store. The old store gets another name. */
-export async function restoreFile(
+async function restoreFile(
   source: string,
   location: SqliteLocation,
-  { overwrite }: Values<'overwrite'>,
+  { overwrite }: Choices,
   terminal: Terminal,
 ): Promise<Restored> {
   const path = resolve(location.path);
@@ -100,10 +112,10 @@ async function copyDurably(source: string, copy: string, terminal: Terminal): Pr
 }
 
 /** Copies the plants of the backup into a database. After an interruption, run it again. */
-export async function restoreIntoDatabase(
+async function restoreIntoDatabase(
   source: string,
   location: PostgresLocation,
-  choices: Values<'overwrite' | 'accept-lost-commits'>,
+  choices: Choices,
   terminal: Terminal,
 ): Promise<Restored> {
   if (choices.overwrite)
