@@ -12,7 +12,7 @@ import { StoreError, StoreOpenError } from '../store/errors.ts';
 import type { StoreLocation } from '../store/location.ts';
 import { engineOf, openReader } from '../stores.ts';
 import { openBackupFolder } from './list.ts';
-import { followProgress } from './progress.ts';
+import { followProgress, type Progress } from './progress.ts';
 
 /** What `serve` does with a folder of backups. */
 export interface BackupPlan {
@@ -62,11 +62,11 @@ export function openBackups(
   let isStopping = false;
   let timer: NodeJS.Timeout | undefined;
 
-  async function run(operator: string | null, progress = followProgress()): Promise<void> {
+  async function run(operator: string | null, take: Progress['take']): Promise<void> {
     const fields = operator === null ? {} : { operator };
     const result = await runProgram(args, { ...withoutSettings(env), ...child.env }, (process) => {
       stop = () => process.kill('SIGTERM');
-      process.on('message', progress.take);
+      process.on('message', take);
     });
     if (isStopping) return;
     list.forget();
@@ -82,53 +82,56 @@ export function openBackups(
     if (isStopping || running !== undefined) return undefined;
     const startedAt = new Date(now()).toISOString();
     const progress = followProgress();
-    const end = run(operator, progress).finally(() => {
+    const end = run(operator, progress.take).finally(() => {
       running = undefined;
     });
     running = { reply: () => ({ operator, startedAt, ...progress.now() }), end };
     return end;
   }
 
-  async function dueMs(): Promise<number> {
+  /** @param madeMs end of the last backup that the store knows */
+  function dueMs(madeMs = 0): number {
+    const past = (atMs: number) => (atMs > now() ? 0 : atMs);
+    const ranMs = past(last === null ? 0 : Date.parse(last.ranAt));
+    const pauseMs = last?.fault ? Math.min(limits.jobs.retryMs, everyMs) : everyMs;
+    return Math.max(now(), past(madeMs) + everyMs, ranMs + pauseMs);
+  }
+
+  /** @returns the time until the next turn */
+  async function takeTurn(): Promise<number> {
     const madeMs = await lastBackupMs(location);
+    const waitMs = dueMs(madeMs) - now();
+    if (waitMs > 0) return waitMs;
     if (madeMs !== undefined && madeMs > now())
       log.warn(
         { madeAt: new Date(madeMs).toISOString() },
         'the last backup is in the future, because the clock was ahead or is behind; a backup is made now',
       );
-    const past = (atMs = 0) => (atMs > now() ? 0 : atMs);
-    const failedMs = last?.fault ? past(Date.parse(last.ranAt)) : 0;
-    const retryMs = failedMs + Math.min(limits.jobs.retryMs, everyMs);
-    return Math.max(past(madeMs) + everyMs, retryMs);
-  }
-
-  async function takeTurn(): Promise<void> {
-    const dueAtMs = await dueMs().catch((error) => {
-      // While the store cannot be read, no backup can be made.
-      if (error instanceof StoreError || error instanceof StoreOpenError) return undefined;
-      throw error;
-    });
-    if (dueAtMs !== undefined && dueAtMs <= now()) await begin(null);
-    const waitMs = dueAtMs === undefined ? limits.jobs.restMs : dueAtMs - now();
-    wait(Math.max(limits.jobs.restMs, Math.min(limits.jobs.lookMs, waitMs)));
+    await begin(null);
+    return limits.jobs.restMs;
   }
 
   function wait(ms: number): void {
     if (isStopping) return;
-    timer = setTimeout(() => {
-      // A defect of the schedule must not end the service.
-      takeTurn().catch((err) => log.error({ err }, 'no more backups are made'));
+    timer = setTimeout(async () => {
+      const nextMs = await takeTurn().catch((error) => {
+        // While the store cannot be read, no backup can be made.
+        const isExpected = error instanceof StoreError || error instanceof StoreOpenError;
+        if (!isExpected) log.error({ err: error }, 'the schedule of backups has failed');
+        return limits.jobs.lookMs;
+      });
+      wait(Math.min(limits.jobs.lookMs, nextMs));
     }, ms).unref();
   }
 
   const desk: BackupDesk = {
     last: () => last,
     async show() {
-      const dueAt = await dueMs().catch(() => undefined);
+      const dueAtMs = await lastBackupMs(location).then(dueMs, () => undefined);
       return {
         ...{ folder, keep: rules, everySeconds: everyMs / 1_000, last },
         ...(await list.look()),
-        dueAt: dueAt === undefined ? null : new Date(dueAt).toISOString(),
+        dueAt: dueAtMs === undefined ? null : new Date(dueAtMs).toISOString(),
         running: running?.reply() ?? null,
       };
     },

@@ -41,6 +41,6 @@ export function failed({ code, stderr }: Ended, line: RegExp, expectedCode = 1):
 /** The files in a folder, without the lock of its backups. */
 export function namesIn(folder: string): string[] {
   return readdirSync(folder)
-    .filter((name) => !name.endsWith('.lock'))
+    .filter((name) => !name.includes('.lock'))
     .sort();
 }

@@ -1,141 +1,208 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, readdirSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { constants, getPriority } from 'node:os';
 import { dirname, join } from 'node:path';
-import { test } from 'node:test';
-import type { JobRunner } from '../../src/cli/serve/job-runner.ts';
-import { openSchedule } from '../../src/cli/serve/schedule.ts';
+import { type TestContext, test } from 'node:test';
+import { openBackups } from '../../src/backup/schedule.ts';
+import { retention } from '../../src/config/values.ts';
 import { limits } from '../../src/limits.ts';
+import type { BackupList } from '../../src/ops/contract.ts';
 import type { Log } from '../../src/service/log.ts';
-import type { JobRecord } from '../../src/store/jobs.ts';
 import { fileLocation } from '../../src/store/location.ts';
-import { create, oneThread, startServer, storePath } from '../helpers/program.ts';
-import { runHere } from '../helpers/run-here.ts';
-import { addPlants } from '../helpers/store-file.ts';
+import { tryLockFile } from '../../src/stores.ts';
+import { done, namesIn, newStore, on } from '../helpers/backups.ts';
+import { pause } from '../helpers/pause.ts';
+import { commandLine, create, oneThread, startServer } from '../helpers/program.ts';
+import { addPlants, alterStore, makeStore, openStoreAt } from '../helpers/store-file.ts';
+import { storedToken } from '../helpers/stored-token.ts';
 
-const noLog = {} as Log;
+const hourMs = 3_600_000;
 
-/** A service whose only job is a backup. */
-const backups = (folder: string, every = '1h') => [
-  ...oneThread,
-  ...['--backup-to', folder, '--backup-every', every],
-  ...['--scrub-every', 'off', '--drill-every', 'off'],
-];
-
-async function metric(opsUrl: string, name: string): Promise<string | undefined> {
-  const text = await (await fetch(`${opsUrl}metrics`)).text();
-  return text
-    .split('\n')
-    .find((line) => line.startsWith(name))
-    ?.slice(name.length + 1);
+/** A service that makes backups, and what an operator who has signed in sees of them. */
+async function startService(t: TestContext, store: string, folder: string) {
+  const token = await storedToken(store, 'alice', { role: 'operate' });
+  const server = await startServer(t, store, [
+    '--backup-to',
+    folder,
+    '--backup-keep',
+    '1d:1ms',
+    ...oneThread,
+  ]);
+  const json = { 'Content-Type': 'application/json' };
+  const signIn = { method: 'POST', headers: json, body: JSON.stringify({ token }) };
+  const cookies = (await fetch(`${server.opsUrl}api/session`, signIn)).headers.get('Set-Cookie');
+  const headers = { cookie: cookies?.split(';')[0] ?? '' };
+  const url = `${server.opsUrl}api/backups`;
+  const list = async () => (await (await fetch(url, { headers })).json()) as BackupList;
+  return {
+    ...server,
+    list,
+    backUp: async () => (await fetch(url, { method: 'POST', headers })).status,
+    async listWhen(isSo: (list: BackupList) => boolean): Promise<BackupList> {
+      for (;;) {
+        const now = await list();
+        if (isSo(now)) return now;
+        await pause();
+      }
+    },
+  };
 }
 
-test('a service makes a backup when one is due, and not before', async (t) => {
-  const store = await storePath(t);
+async function newFolder(t: TestContext) {
+  const store = await newStore(t, 3);
   const folder = join(dirname(store), 'backups');
   mkdirSync(folder);
-  const first = await startServer(t, store, backups(folder));
-  assert.equal((await create(first.plantsUrl, { id: 1, name: 'Alder' })).status, 200);
-  await first.logged((stderr) => stderr.includes('"job":"backup"'));
-  assert.match(first.stderr(), /"level":"info".*"job":"backup".*"file":".*Z\.db".*"a job is done"/);
-  assert.equal(await metric(first.opsUrl, 'plant_store_job_failed{job="backup"}'), '0');
-  assert(Number(await metric(first.opsUrl, 'plant_store_job_duration_seconds{job="backup"}')) > 0);
-  assert(Number(await metric(first.opsUrl, 'plant_store_job_age_seconds{job="backup"}')) < 60);
-  assert.equal(await first.stop(), 0);
-  const made = readdirSync(folder).filter((file) => file.endsWith('.db'));
-  assert.equal(made.length, 1);
+  return { store, folder };
+}
 
-  // The next service knows of the backup, and looks at it a second after its start.
-  const second = await startServer(t, store, backups(folder, '3s'));
-  await second.logged((stderr) => stderr.includes('"job":"backup"'));
-  await second.stop();
-  const third = await startServer(t, store, [...backups(folder), '--log-level', 'debug']);
-  await third.logged((stderr) => stderr.includes('"no job is due"'));
-  assert.equal(await third.stop(), 0);
-  assert.doesNotMatch(third.stderr(), /"job":"backup"/);
-});
+const isIdle = ({ running, last }: BackupList) => running === null && last !== null;
 
-test('a run in the future puts no job off', () => {
-  const nowMs = Date.parse('2026-11-23T12:00:00Z');
-  const [hourMs, yearMs] = [3_600_000, 365 * 24 * 3_600_000];
-  const backup = { name: 'backup', everyMs: hourMs, args: [] } as const;
-  const dueInMs = (record: Partial<JobRecord>) => {
-    const schedule = openSchedule([], {} as JobRunner, fileLocation('/absent'), noLog, () => nowMs);
-    const records = [{ name: 'backup', ranAtMs: nowMs, fault: undefined, ...record } as JobRecord];
-    return schedule.dueMs(backup, records) - nowMs;
-  };
-  const succeeded = (atMs: number) => ({ success: { atMs, tookMs: 1 } });
-  assert.equal(dueInMs(succeeded(nowMs - 1_000)), hourMs - 1_000);
-  assert(dueInMs(succeeded(nowMs + yearMs)) <= 0);
-  assert(dueInMs(succeeded(nowMs - yearMs)) <= 0);
-  const failed = (ranAtMs: number) => ({ ranAtMs, fault: 'no room' });
-  assert.equal(dueInMs(failed(nowMs - 1_000)), limits.jobs.retryMs - 1_000);
-  assert(dueInMs(failed(nowMs + yearMs)) <= 0);
-});
-
-test('a last backup in the future is seen in metrics, doctor and the log, and another is made at once', async (t) => {
-  const store = await storePath(t);
-  const folder = join(dirname(store), 'backups');
-  mkdirSync(folder);
-  const without = await startServer(t, store, oneThread);
-  addPlants(store, 1);
-  t.mock.timers.enable({ apis: ['Date'], now: Date.now() + 400 * 24 * 3_600_000 });
-  const flags = ['--store', `sqlite:${store}`];
-  assert.equal((await runHere(['backup', folder, '--keep', '1d:1h', ...flags])).code, 0);
-  t.mock.timers.reset();
-  const { stdout } = await runHere(['doctor', ...flags]);
-  assert.match(stdout, /^warning +last backup .*: this time is in the future/m);
-
-  assert(Number(await metric(without.opsUrl, 'plant_store_last_backup_age_seconds')) < 0);
-  assert(Number(await metric(without.opsUrl, 'plant_store_job_age_seconds{job="backup"}')) < 0);
-  assert.equal(await without.stop(), 0);
-
-  const server = await startServer(t, store, backups(folder));
-  await server.logged((stderr) => stderr.includes('"a job is done"'));
-  assert.match(server.stderr(), /"level":"warn".*"job":"backup".*is in the future/);
-  assert(Number(await metric(server.opsUrl, 'plant_store_last_backup_age_seconds')) >= 0);
-  assert.equal(await server.stop(), 0);
-});
-
-test('a failed backup does not disturb the service, and is seen in its log, metrics and doctor', async (t) => {
-  const store = await storePath(t);
-  const folder = join(dirname(store), 'absent');
-  const { plantsUrl, opsUrl, logged, stop, stderr } = await startServer(t, store, backups(folder));
-  await logged((text) => text.includes('"a job has failed"'));
-  assert.match(stderr(), /"level":"error".*"job":"backup".*"fault":"there is no folder .*absent/);
-  assert.equal((await create(plantsUrl, { id: 1, name: 'Alder' })).status, 200);
-  assert.equal((await fetch(`${opsUrl}readyz`)).status, 200);
-  assert.equal(await metric(opsUrl, 'plant_store_job_failed{job="backup"}'), '1');
-  assert.equal(await metric(opsUrl, 'plant_store_job_age_seconds{job="backup"}'), undefined);
-  const { stdout } = await runHere(['doctor', '--store', `sqlite:${store}`]);
-  assert.match(stdout, /^warning +jobs +the last backup \(.*\) has failed: there is no folder/m);
-  assert.equal(await stop(), 0);
-});
-
-test('a backup that is killed is recorded as failed, and a stopping service ends its backup', async (t) => {
-  const store = await storePath(t);
-  const folder = join(dirname(store), 'backups');
-  mkdirSync(folder);
-  // Another process has claimed the folder, so the backup waits.
-  const { tryLockFile } = await import('../../src/stores.ts');
-  using _ = tryLockFile(join(folder, '.plants.lock'));
-  const flags = [...backups(folder), '--log-level', 'debug'];
-  const { logged, stop, stderr } = await startServer(t, store, flags);
-  await logged((text) => text.includes('"a job has started"'));
-  process.kill(childIn(stderr()), 'SIGKILL');
-  await logged((text) => text.includes('the process was ended by SIGKILL'));
-  assert.equal(await stop(), 0);
-  assert.match(
-    (await runHere(['doctor', '--store', `sqlite:${store}`])).stdout,
-    /ended by SIGKILL/,
+test('a service makes a backup that is due, and another for an operator, and lists both', async (t) => {
+  const { store, folder } = await newFolder(t);
+  const service = await startService(t, store, folder);
+  const first = await service.listWhen(isIdle);
+  assert.deepEqual([first.folder, first.fault, first.everySeconds], [folder, null, 3_600]);
+  assert.deepEqual([first.last?.fault, first.backups[0]?.plants], [null, 3]);
+  const dueInMs = Date.parse(`${first.dueAt}`) - Date.parse(`${first.last?.ranAt}`);
+  assert(Math.abs(dueInMs - hourMs) < 5_000, `${dueInMs}`);
+  await service.logged((text) =>
+    /"level":"info".*"file":".*Z\.db".*"a backup was made"/.test(text),
   );
 
-  const again = await startServer(t, await storePath(t), flags);
-  await again.logged((text) => text.includes('"a job has started"'));
-  assert.equal(await again.stop(), 0);
-  assert.throws(() => process.kill(childIn(again.stderr()), 0), { code: 'ESRCH' });
+  assert.equal((await create(service.plantsUrl, { id: 5, name: 'Birch' })).status, 200);
+  assert.equal(await service.backUp(), 202);
+  assert.equal(await service.backUp(), 409);
+  assert.equal((await service.list()).running?.operator, 'alice');
+  const { backups } = await service.listWhen(isIdle);
+  assert.deepEqual(
+    backups.map(({ plants, fault }) => [plants, fault]),
+    [
+      [4, null],
+      [3, null],
+    ],
+  );
+  await service.logged((text) => /"operator":"alice".*"a backup was made"/.test(text));
+  await done('verify', join(folder, `${backups[0]?.file}`));
+
+  alterStore(store, "UPDATE plants SET name = 'Bizch' WHERE id = 5");
+  assert.equal(await service.backUp(), 202);
+  const { last, backups: still } = await service.listWhen(isIdle);
+  assert.match(`${last?.fault}`, /has 1 changed \(5\); no backup was made/);
+  assert.equal(still.length, 2);
+  await service.logged((text) =>
+    /"level":"error".*1 changed \(5\).*"a backup has failed"/.test(text),
+  );
 });
 
-/** The process of the first job in the log. */
-function childIn(stderr: string): number {
-  return Number(/"child":([0-9]+)/.exec(stderr)?.[1]);
+test('a failed backup does not disturb the service, and is seen in its log and its list', async (t) => {
+  const { store, folder } = await newFolder(t);
+  const absent = join(folder, 'absent');
+  const service = await startService(t, store, absent);
+  const { fault, last, backups } = await service.listWhen(isIdle);
+  assert.match(`${fault}`, /^the folder cannot be read \(ENOENT/);
+  assert.match(`${last?.fault}`, /^there is no folder .*absent/);
+  assert.deepEqual(backups, []);
+  await service.logged((text) =>
+    /"level":"error".*there is no folder .*"a backup has failed"/.test(text),
+  );
+  assert.equal((await create(service.plantsUrl, { id: 5, name: 'Birch' })).status, 200);
+  assert.equal((await fetch(`${service.opsUrl}readyz`)).status, 200);
+  mkdirSync(absent);
+  assert.equal(await service.backUp(), 202);
+  assert.equal((await service.listWhen(isIdle)).last?.fault, null);
+});
+
+/** The process of the backup. Known on Linux only. */
+function childOf(pid: number | undefined): number {
+  const child = Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8'));
+  // A signal to 0 would reach the tests.
+  assert(child > 0, 'there is no child');
+  return child;
 }
+
+test('a backup has a lower priority, may be killed, and ends with the service', async (t) => {
+  const { store, folder } = await newFolder(t);
+  // Another process works in the folder, so the backup waits.
+  using _ = tryLockFile(join(folder, '.plants.lock'));
+  const service = await startService(t, store, folder);
+  const isWaiting = ({ running }: BackupList) => running?.step.startsWith('waiting') === true;
+  assert.equal((await service.listWhen(isWaiting)).running?.operator, null);
+  const first = childOf(service.child.pid);
+  assert.equal(getPriority(first), constants.priority.PRIORITY_BELOW_NORMAL);
+  process.kill(first, 'SIGKILL');
+  const { last } = await service.listWhen(isIdle);
+  assert.equal(last?.fault, 'the process was ended by SIGKILL');
+
+  assert.equal(await service.backUp(), 202);
+  await service.listWhen(isWaiting);
+  const second = childOf(service.child.pid);
+  assert.equal(await service.stop(), 0);
+  assert.throws(() => process.kill(second, 0), { code: 'ESRCH' });
+  assert.deepEqual(namesIn(folder), []);
+});
+
+test('a backup is due by the last one that the store knows, unless that is in the future, and by the last failure', async (t) => {
+  const { store, folder } = await newFolder(t);
+  let nowMs = Date.parse('2026-11-23T12:00:00Z');
+  const logged: string[] = [];
+  const note = (_: object, text: string) => void logged.push(text);
+  await using backups = openBackups(
+    { folder: join(folder, 'absent'), keep: retention('1d:1h'), everyMs: hourMs },
+    fileLocation(store),
+    { flag: `sqlite:${store}`, env: {} },
+    process.env,
+    { info: note, warn: note, error: note } as unknown as Log,
+    () => nowMs,
+  );
+  const dueInMs = async () => Date.parse(`${(await backups.desk.show()).dueAt}`) - nowMs;
+  const record = async (finishedAtMs: number) => {
+    await using opened = await openStoreAt(store);
+    await opened.recordBackup({ file: '/b.db', finishedAtMs, plants: 3, digest: '' });
+  };
+  assert.equal(await dueInMs(), 0, 'without a backup');
+  await record(nowMs - 1_000);
+  assert.equal(await dueInMs(), hourMs - 1_000);
+  await record(nowMs + 1_000 * hourMs);
+  assert.equal(await dueInMs(), 0, 'after a backup in the future');
+  await record(nowMs - 2 * hourMs);
+  assert.equal(await dueInMs(), 0);
+
+  assert.equal(backups.desk.backUp('alice')?.operator, 'alice');
+  while ((await backups.desk.show()).last === null) await pause();
+  assert.deepEqual(logged, ['a backup has failed']);
+  assert.equal(await dueInMs(), limits.jobs.retryMs, 'after a failure');
+  nowMs -= 1_000 * hourMs;
+  assert.equal(await dueInMs(), 0, 'after a failure in the future');
+});
+
+test('a backup whose manifest is damaged is listed as such', async (t) => {
+  const { store, folder } = await newFolder(t);
+  await done('backup', folder, ...on(store));
+  const [, manifest = ''] = namesIn(folder);
+  writeFileSync(join(folder, manifest), '{}');
+  const plan = { folder, keep: retention('1d:1h'), everyMs: hourMs };
+  const child = { flag: '', env: {} };
+  await using backups = openBackups(plan, fileLocation(store), child, {}, {} as Log, Date.now);
+  const [listed] = (await backups.desk.show()).backups;
+  assert.deepEqual([listed?.plants, listed?.fault], [null, 'the manifest is damaged']);
+});
+
+test('a backup tells the process that has started it how far it is', async (t) => {
+  const { store, folder } = await newFolder(t);
+  const large = join(dirname(store), 'large.db');
+  makeStore(large);
+  addPlants(large, 20_000, 500);
+  const [program, args] = commandLine('backup', join(folder, 'copy.db'), ...on(large));
+  const child = spawn(program, args, { stdio: ['ignore', 'ignore', 'ignore', 'ipc'] });
+  const units = new Set<string>();
+  child.on('message', (message) => {
+    const { standing } = message as { standing?: { done: number; total: number; unit: string } };
+    if (!standing) return;
+    assert(standing.done > 0 && standing.done <= standing.total, JSON.stringify(standing));
+    units.add(standing.unit);
+  });
+  assert.deepEqual(await once(child, 'exit'), [0, null]);
+  assert.deepEqual(units, new Set(['bytes', 'plants']));
+});
