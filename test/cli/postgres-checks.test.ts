@@ -67,14 +67,6 @@ test('each engine is called by its name, and a PostgreSQL that is no longer main
     /^warning PostgreSQL 14\.20, which is no longer maintained; upgrade to 15 or later$/,
   );
   assert.equal(found('Citus', 'PostgreSQL 17.1'), 'ok Citus on PostgreSQL 17.1');
-  assert.equal(
-    found('CockroachDB', 'CockroachDB CCL v25.4.0'),
-    'ok CockroachDB, as CockroachDB CCL v25.4.0',
-  );
-  assert.equal(
-    found('YugabyteDB', 'PostgreSQL 11.2-YB-2.25.0.0-b0'),
-    'ok YugabyteDB, as PostgreSQL 11.2-YB-2.25.0.0-b0',
-  );
 });
 
 test('standbys are shown with how far behind they are, and one that is far behind is warned of', () => {

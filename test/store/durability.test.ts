@@ -6,19 +6,12 @@ import type { CommitPromise } from '../../src/store/store.ts';
 
 const usual: SessionSettings = {
   version: 'PostgreSQL 18.4 on x86_64-pc-linux-gnu, compiled by gcc, 64-bit',
-  serverVersion: '18.4',
   fsync: 'on',
   fullPageWrites: 'on',
   synchronousStandbyNames: '',
   searchPath: 'public',
 };
 const standbys = { synchronousStandbyNames: 'ANY 1 (a, b)' };
-const cockroach = {
-  version: 'CockroachDB CCL v25.4.1 (x86_64-pc-linux-gnu)',
-  fsync: null,
-  fullPageWrites: null,
-  synchronousStandbyNames: null,
-};
 
 const promises: Record<string, [Partial<SessionSettings>, CommitPromise['level'], RegExp]> = {
   'by itself': [
@@ -36,12 +29,6 @@ const promises: Record<string, [Partial<SessionSettings>, CommitPromise['level']
     { fullPageWrites: 'off' },
     'kept here',
     /on the disk of the server .*; full_page_writes=off is only safe/,
-  ],
-  'that is CockroachDB': [cockroach, 'kept', /^CockroachDB copies each plant to its replicas/],
-  'that is YugabyteDB': [
-    { version: 'PostgreSQL 15.2-YB-2.25.1.0-b0 on x86_64', fsync: 'off' },
-    'kept',
-    /^YugabyteDB copies each plant/,
   ],
 };
 

@@ -7,15 +7,9 @@ import { usualHttpThreads } from './machine-checks.ts';
 const oldestMaintained = 15;
 
 export function server({ server: { engine, version } }: DatabaseCondition): Finding {
-  const figure =
-    engine === 'Citus'
-      ? `Citus on ${version}`
-      : engine === 'PostgreSQL'
-        ? version
-        : `${engine}, as ${version}`;
+  const figure = engine === 'Citus' ? `Citus on ${version}` : version;
   const major = Number(/^PostgreSQL ([0-9]+)/.exec(version)?.[1]);
-  const isOld = (engine === 'PostgreSQL' || engine === 'Citus') && major < oldestMaintained;
-  return isOld
+  return major < oldestMaintained
     ? warning(`${figure}, which is no longer maintained`, `upgrade to ${oldestMaintained} or later`)
     : ok(figure);
 }

@@ -5,7 +5,7 @@ import { schemaVersion as newestVersion } from '../schema-version.ts';
 import type { CommitPromise } from '../store.ts';
 import type { Connection } from './connection.ts';
 import { openConnector } from './connector.ts';
-import { commitPromise, replicatingEngine } from './durability.ts';
+import { commitPromise } from './durability.ts';
 import { sqlState, storeError } from './errors.ts';
 import { within } from './pool.ts';
 import { type RoleCondition, roleCondition } from './role.ts';
@@ -18,7 +18,7 @@ import {
 import { isDistributed } from './size.ts';
 import type { Query } from './transaction.ts';
 
-/** What a database says of itself, for `doctor`. Undefined where the engine does not tell. */
+/** What a database says of itself, for `doctor`. */
 export interface DatabaseCondition {
   readonly server: ServerCondition;
   readonly role: RoleCondition;
@@ -34,7 +34,7 @@ interface ServerCondition {
   readonly roundTripMs: number;
   /** Clock of the database, minus the clock of this machine. */
   readonly aheadMs: number;
-  readonly engine: 'PostgreSQL' | 'Citus' | 'CockroachDB' | 'YugabyteDB';
+  readonly engine: 'PostgreSQL' | 'Citus';
   /** As the server names itself, such as `PostgreSQL 18.4`. */
   readonly version: string;
   readonly isEncrypted: boolean | undefined;
@@ -87,19 +87,19 @@ async function serverCondition(
   connectMs: number,
 ): Promise<ServerCondition> {
   const extensions = (await rowsOrNone(query, 'SELECT extname FROM pg_extension')).flat();
-  const plainEngine = extensions.includes('citus') ? 'Citus' : 'PostgreSQL';
+  const engine = extensions.includes('citus') ? 'Citus' : 'PostgreSQL';
   const ssl = await rowsOrNone(query, 'SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()');
   return {
     host: client.host,
     port: client.port,
     connectMs,
     ...(await clock(query)),
-    engine: replicatingEngine(settings.version) ?? plainEngine,
+    engine,
     version: settings.version.replace(/( on | \().*/s, ''),
     isEncrypted: ssl[0]?.[0] as boolean | undefined,
     promise: commitPromise(settings),
     mayTearPages: settings.fullPageWrites === 'off',
-    standbysDemanded: settings.synchronousStandbyNames ?? '',
+    standbysDemanded: settings.synchronousStandbyNames,
     standbys: await standbys(query),
     connections: await connections(query),
   };
@@ -157,7 +157,7 @@ function unreadable(error: unknown): StoreError | StoreOpenError {
   return storeError(error);
 }
 
-/** No rows if the engine lacks the view or function, or the role may not ask. */
+/** No rows if the role may not ask. */
 async function rowsOrNone(query: Query, text: string): Promise<unknown[][]> {
   try {
     return (await query(text)).rows;

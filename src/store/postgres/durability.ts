@@ -3,14 +3,7 @@ import type { SessionSettings } from './session.ts';
 
 /** Sources: runtime-config-wal.html and runtime-config-replication.html. */
 export function commitPromise(settings: SessionSettings): CommitPromise {
-  const { version, fsync, fullPageWrites, synchronousStandbyNames } = settings;
-  const engine = replicatingEngine(version);
-  if (engine !== undefined) {
-    return promise(
-      'kept',
-      `${engine} copies each plant to its replicas before it is acknowledged, as its own settings have it`,
-    );
-  }
+  const { fsync, fullPageWrites, synchronousStandbyNames } = settings;
   if (fsync === 'off')
     return promise(
       'lost',
@@ -23,13 +16,7 @@ export function commitPromise(settings: SessionSettings): CommitPromise {
 const tornPages =
   'full_page_writes=off is only safe on a file system that writes each page whole or not at all, such as ZFS';
 
-/** These engines accept settings of PostgreSQL without effect. */
-export function replicatingEngine(version: string): 'CockroachDB' | 'YugabyteDB' | undefined {
-  if (version.startsWith('CockroachDB')) return 'CockroachDB';
-  return version.includes('-YB-') ? 'YugabyteDB' : undefined;
-}
-
-function whereKept(standbys: string | null): CommitPromise {
+function whereKept(standbys: string): CommitPromise {
   const here = 'each plant is on the disk of the server before it is acknowledged';
   if (!standbys)
     return promise('kept here', `${here}; a standby that takes over may lack the last ones`);

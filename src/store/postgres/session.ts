@@ -1,22 +1,20 @@
 import type { Client } from 'pg';
 import { StoreOpenError } from '../errors.ts';
 
-/** Settings of a server and a session; null where the server does not know one. */
+/** Settings of a server and a session. */
 export interface SessionSettings {
-  /** Such as `18.4`. */
-  readonly serverVersion: string | null;
-  /** Names the engine, such as `PostgreSQL 18.4 on x86_64…` or `CockroachDB CCL v25.4…`. */
+  /** Such as `PostgreSQL 18.4 on x86_64…`. */
   readonly version: string;
-  readonly fsync: string | null;
-  readonly fullPageWrites: string | null;
-  readonly synchronousStandbyNames: string | null;
-  readonly searchPath: string | null;
+  readonly fsync: string;
+  readonly fullPageWrites: string;
+  readonly synchronousStandbyNames: string;
+  readonly searchPath: string;
 }
 
 interface SessionRow extends SessionSettings {
-  readonly encoding: string | null;
+  readonly encoding: string;
   readonly isInRecovery: boolean;
-  readonly isReadOnly: string | null;
+  readonly isReadOnly: string;
 }
 
 /**
@@ -50,18 +48,13 @@ function searchPathIn(options = ''): string | undefined {
 }
 
 const sessionSettings = `SELECT version(),
-    ${currentSetting('server_version')} AS "serverVersion",
-    ${currentSetting('server_encoding')} AS encoding,
+    current_setting('server_encoding') AS encoding,
     pg_is_in_recovery() AS "isInRecovery",
     ${initialSetting('default_transaction_read_only')} AS "isReadOnly",
-    ${currentSetting('fsync')} AS fsync,
-    ${currentSetting('full_page_writes')} AS "fullPageWrites",
-    ${currentSetting('synchronous_standby_names')} AS "synchronousStandbyNames",
+    current_setting('fsync') AS fsync,
+    current_setting('full_page_writes') AS "fullPageWrites",
+    current_setting('synchronous_standby_names') AS "synchronousStandbyNames",
     ${initialSetting('search_path')} AS "searchPath"`;
-
-function currentSetting(name: string): string {
-  return `current_setting('${name}', true)`;
-}
 
 /** What the operator has set, whatever another client of a pooler has left in the session. */
 function initialSetting(name: string): string {

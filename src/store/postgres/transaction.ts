@@ -130,7 +130,7 @@ const settings = `SELECT WHERE concat(
   set_config('client_encoding', 'UTF8', true),
   set_config('row_security', 'off', true),
   set_config('array_nulls', 'on', true),
-  CASE WHEN current_setting('fsync', true) = 'off' AND NOT $4::boolean
+  CASE WHEN current_setting('fsync') = 'off' AND NOT $4::boolean
     THEN set_config('transaction_read_only', 'on', true) END) IS NULL`;
 
 /** A standby begins no transaction that writes. Its code would blame the statement. */
