@@ -1,7 +1,7 @@
 /**
  * The driver alone: the service's statement over the service's number of connections, without HTTP.
  */
-import { postgresLocation } from '../src/config/postgres/location.ts';
+import { postgresLocation } from '../src/config/postgres-location.ts';
 import { limits } from '../src/limits.ts';
 import type { Connection } from '../src/store/postgres/connection.ts';
 import { openConnector } from '../src/store/postgres/connector.ts';

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import type { Command } from '../src/cli/command.ts';
 import { loadCommands } from '../src/cli/commands.ts';
 import { type Flag, type FlagName, flags } from '../src/config/flags.ts';
-import { variables } from '../src/config/postgres/variables.ts';
+import { variables } from '../src/config/postgres-location.ts';
 import { openApiDocument } from '../src/contract/openapi.ts';
 import { operatorProblems } from '../src/contract/operator-problems.ts';
 import { type Problem, problems } from '../src/contract/problems.ts';

@@ -259,8 +259,6 @@ export const limits = {
     /** Pause after a failed attempt to connect, and to open one more connection beside others. */
     reconnectMs: 250,
     furtherMs: 5 * second,
-    /** A password file, a key, or certificates (all public authorities: 300 KiB). */
-    credentialFileBytesMax: 4 * MiB,
     /** Silence after which TCP probes a connection. */
     keepAliveMs: 10 * second,
     /** Silence of a node after which the server rolls its transaction back. */

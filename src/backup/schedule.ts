@@ -9,7 +9,7 @@ import type { LastRun, RunningBackup } from '../ops/contract.ts';
 import { programCommand } from '../program.ts';
 import type { Log } from '../service/log.ts';
 import { StoreError, StoreOpenError } from '../store/errors.ts';
-import type { StoreLocation } from '../store/location.ts';
+import { type StoreLocation, settingOf } from '../store/location.ts';
 import { engineOf, openReader } from '../stores.ts';
 import { openBackupFolder } from './list.ts';
 import { followProgress, type Progress } from './progress.ts';
@@ -20,13 +20,6 @@ export interface BackupPlan {
   readonly folder: string;
   readonly keep: Retention;
   readonly everyMs: number;
-}
-
-/** How another process of the program opens the store. */
-export interface StoreOfChild {
-  /** The value of `--store`. */
-  readonly flag: string;
-  readonly env: Environment;
 }
 
 export interface ServiceBackups extends AsyncDisposable {
@@ -48,13 +41,13 @@ export interface ServiceBackups extends AsyncDisposable {
 export function openBackups(
   { folder, keep, everyMs }: BackupPlan,
   location: StoreLocation,
-  child: StoreOfChild,
   env: Environment,
   log: Log,
   now: () => number,
 ): ServiceBackups {
   const rules = retentionText(keep);
-  const args = ['backup', folder, '--keep', rules, '--json', '--store', child.flag];
+  const args = ['backup', folder, '--keep', rules, '--json'];
+  const childEnv = { ...withoutSettings(env), ...settingOf(location) };
   const list = openBackupFolder(folder, engineOf(location).backupName);
   let running: { reply(): RunningBackup; readonly end: Promise<void> } | undefined;
   let stop: () => void = () => undefined;
@@ -64,7 +57,7 @@ export function openBackups(
 
   async function run(operator: string | null, take: Progress['take']): Promise<void> {
     const fields = operator === null ? {} : { operator };
-    const result = await runProgram(args, { ...withoutSettings(env), ...child.env }, (process) => {
+    const result = await runProgram(args, childEnv, (process) => {
       stop = () => process.kill('SIGTERM');
       process.on('message', take);
     });

@@ -1,5 +1,3 @@
-import type { Environment } from '../config/environment.ts';
-import { postgresVariables } from '../config/postgres/variables.ts';
 import type { Log } from '../service/log.ts';
 import { type PerEngine, resolveEngine } from '../store/engine.ts';
 import type { StoreLocation } from '../store/location.ts';
@@ -23,8 +21,6 @@ interface EngineCommands {
   checkStart(userId: number | undefined): NamedFinding[];
   /** Upgrades a store that an earlier version has made. */
   prepare(log: Log, terminal: Terminal): Promise<void>;
-  /** How another process of the program opens the store: `--store`, and variables beside it. */
-  readonly forChild: { readonly flag: string; readonly env: Environment };
   /** @throws CommandError, StoreOpenError, StoreError */
   openTarget(): Promise<Target>;
 }
@@ -37,14 +33,12 @@ const engines: PerEngine<EngineCommands> = {
     check: (userId) => checkSqlite(location, userId),
     checkStart: (userId) => checkSqliteStart(location, userId),
     prepare: (log, terminal) => prepareStore(location, log, terminal),
-    forChild: { flag: `sqlite:${location.path}`, env: {} },
     openTarget: async () => (await targets()).openFileTarget(location),
   }),
   postgres: (location) => ({
     check: (userId) => checkPostgres(location, userId),
     checkStart: checkPostgresStart,
     prepare: (log) => prepareDatabase(location, log),
-    forChild: { flag: 'postgres://', env: postgresVariables(location) },
     openTarget: async () => (await targets()).openDatabaseTarget(location),
   }),
 };

@@ -8,7 +8,7 @@ import {
   type StoreLocation,
 } from '../store/location.ts';
 import type { Environment } from './environment.ts';
-import { postgresLocation } from './postgres/location.ts';
+import { postgresLocation } from './postgres-location.ts';
 import { UsageError } from './values.ts';
 
 /** @throws UsageError */

@@ -133,7 +133,7 @@ async function oneLife(
   isRestart: boolean,
 ): Promise<Life> {
   const { token, stop, random } = options;
-  await using server = await startServer(options, store, stop);
+  await using server = await startServer(options, store.location, stop);
   const readyMs = performance.now();
   let left = Math.ceil(limits.prove.killAfterMax ** random());
   const acknowledged = () => {

@@ -5,9 +5,6 @@ import { fileLocation, type StoreLocation } from '../store/location.ts';
 /** A store for one proof. Disposal removes the store. */
 export interface ScratchStore extends AsyncDisposable {
   readonly location: StoreLocation;
-  /** `--store` of the server, and variables that belong to it. */
-  readonly flag: string;
-  readonly env: Readonly<Record<string, string | undefined>>;
 }
 
 /** A store in a new folder inside `folder`. */
@@ -15,8 +12,6 @@ export function scratchFile(folder: string, name: string): ScratchStore {
   const path = join(folder, name, 'plants.db');
   return {
     location: fileLocation(path),
-    flag: `sqlite:${path}`,
-    env: {},
     [Symbol.asyncDispose]: async () => rmSync(dirname(path), { recursive: true, force: true }),
   };
 }

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { limits } from '../limits.ts';
-import type { ScratchStore } from './scratch-store.ts';
+import { type StoreLocation, settingOf } from '../store/location.ts';
 
 /** The program did not start, ended by itself, or refused a plant. */
 export class ProofError extends Error {
@@ -29,13 +29,13 @@ export interface Server extends AsyncDisposable {
  */
 export async function startServer(
   { command, env }: ServerOptions,
-  { flag, env: storeEnv }: Pick<ScratchStore, 'flag' | 'env'>,
+  location: StoreLocation,
   stop: AbortSignal,
 ): Promise<Server> {
   const startedMs = performance.now();
-  const [program, ...args] = [...command, ...flagsFor(flag)] as [string, ...string[]];
+  const [program, ...args] = [...command, ...flags] as [string, ...string[]];
   const child = spawn(program, args, {
-    env: { ...env, ...storeEnv },
+    env: { ...env, ...settingOf(location) },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   const exit = once(child, 'close').then(
@@ -74,14 +74,14 @@ export async function startServer(
   };
 }
 
-function flagsFor(store: string): string[] {
+const flags = [
   // With operators there is a heartbeat, which ends the process if this process was killed and the
   // store has been removed since.
-  const listen = ['--host=127.0.0.1', '--port=0', '--ops-port=0'];
+  ...['--host=127.0.0.1', '--port=0', '--ops-port=0'],
+  '--log-format=json',
   // A disk that stalls is no fault of the service.
-  const commitTimeout = `--commit-timeout=${limits.prove.answerMs}ms`;
-  return [...listen, '--store', store, '--log-format=json', commitTimeout];
-}
+  `--commit-timeout=${limits.prove.answerMs}ms`,
+];
 
 /** The end of standard error has the reason of an end. */
 const stderrCharsMax = 4_096;

@@ -17,13 +17,14 @@ export function fileLocation(path: string): SqliteLocation {
 /** A database, described as libpq does (postgresql.org/docs/current/libpq-connect.html). */
 export interface PostgresLocation {
   readonly engine: 'postgres';
+  /** As it was given, with the password. */
+  readonly url: string;
   /** Tried in turn until one takes writes. A leading slash marks the folder of a socket. */
   readonly hosts: readonly PostgresHost[];
   readonly database: string;
   readonly user: string;
   /** If undefined, the password file is searched. */
   readonly password: string | undefined;
-  readonly passwordFile: string | undefined;
   readonly tls: PostgresTls;
   /** Server settings of the session, such as `-c search_path=plants`. */
   readonly options: string | undefined;
@@ -37,23 +38,15 @@ export interface PostgresHost {
   readonly port: number;
 }
 
+/** Files, under the names of libpq. Without `sslrootcert`, public authorities are trusted. */
 export interface PostgresTls {
-  readonly mode: TlsMode;
-  /** Trusted certificates: a file; `system` for the authorities that Node trusts; or undefined. */
-  readonly rootFile: string | undefined;
-  readonly certificateFile: string | undefined;
-  readonly keyFile: string | undefined;
+  readonly sslmode: (typeof tlsModes)[number];
+  readonly sslrootcert: string | undefined;
+  readonly sslcert: string | undefined;
+  readonly sslkey: string | undefined;
 }
 
-export const tlsModes = [
-  'disable',
-  'allow',
-  'prefer',
-  'require',
-  'verify-ca',
-  'verify-full',
-] as const;
-export type TlsMode = (typeof tlsModes)[number];
+export const tlsModes = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full'] as const;
 
 /** Endings of the files that SQLite keeps beside a database. */
 export const sqliteCompanions = ['-wal', '-shm', '-journal'];
@@ -64,7 +57,12 @@ export function isSocketFolder(host: string): boolean {
   return host.startsWith('/');
 }
 
-/** Path of a server's socket (runtime-config-connection.html, unix_socket_directories). */
-export function socketPath({ host: folder, port }: PostgresHost): string {
-  return `${folder}/.s.PGSQL.${port}`;
+/**
+ * The setting for another process of the program, which has the PG* variables of this one.
+ * Arguments would show the password to other users of the machine.
+ */
+export function settingOf(location: StoreLocation): { readonly PLANT_STORE_STORE: string } {
+  return {
+    PLANT_STORE_STORE: location.engine === 'postgres' ? location.url : `sqlite:${location.path}`,
+  };
 }

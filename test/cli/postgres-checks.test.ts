@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { encryption, standbys } from '../../src/cli/doctor/network-checks.ts';
 import { server } from '../../src/cli/doctor/server-checks.ts';
-import { postgresLocation } from '../../src/config/postgres/location.ts';
+import { postgresLocation } from '../../src/config/postgres-location.ts';
 import type { DatabaseCondition } from '../../src/stores.ts';
 
 /** What a sound server says of itself. */

@@ -1,5 +1,5 @@
 import type { TestContext } from 'node:test';
-import { postgresLocation } from '../../src/config/postgres/location.ts';
+import { postgresLocation } from '../../src/config/postgres-location.ts';
 import type { PostgresLocation } from '../../src/store/location.ts';
 import type { Connection } from '../../src/store/postgres/connection.ts';
 import { openConnector } from '../../src/store/postgres/connector.ts';
@@ -16,7 +16,7 @@ export function locationOf(
   url: string,
   variables: Readonly<Record<string, string>> = {},
 ): PostgresLocation {
-  return { ...postgresLocation(url, { HOME: '/nonexistent', ...variables }), connectMs: withinMs };
+  return { ...postgresLocation(url, variables), connectMs: withinMs };
 }
 
 /** Makes a store in the database of the URL, as a service does at its start. */

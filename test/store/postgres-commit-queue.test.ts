@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, type TestContext, test } from 'node:test';
-import { postgresLocation } from '../../src/config/postgres/location.ts';
+import { postgresLocation } from '../../src/config/postgres-location.ts';
 import { limits } from '../../src/limits.ts';
 import { openPostgresStore } from '../../src/store/postgres/store.ts';
 import { queueOn } from '../helpers/commit-queue.ts';

@@ -21,7 +21,6 @@ import { temporaryFolder } from '../helpers/program.ts';
 const rules = `
 local all postgres               trust
 host  all postgres  127.0.0.1/32 trust
-local all scram                  scram-sha-256
 host  all scram     127.0.0.1/32 scram-sha-256
 host  all md5       127.0.0.1/32 md5
 host  all cleartext 127.0.0.1/32 password
@@ -35,7 +34,7 @@ const setUp = [
 ];
 
 test('connections to PostgreSQL', async (t) => {
-  const { server, standby, passwords } = await startServers(t);
+  const { server, standby } = await startServers(t);
   const here = `127.0.0.1:${server.port}`;
   const socket = `${encodeURIComponent(server.folder)}:${server.port}`;
   const nobody = '127.0.0.1:1';
@@ -48,13 +47,6 @@ test('connections to PostgreSQL', async (t) => {
     ],
     'by SCRAM with the password of the URL': [`postgres://scram:right@${here}/postgres`],
     'by SCRAM with PGPASSWORD': [`postgres://scram@${here}/postgres`, { PGPASSWORD: 'right' }],
-    'by SCRAM with the password file': [
-      `postgres://scram@${here}/postgres`,
-      { PGPASSFILE: passwords },
-    ],
-    'by SCRAM through a socket with the password file': [
-      `postgres://scram@${socket}/postgres?passfile=${passwords}`,
-    ],
     'by MD5': [`postgres://md5:right@${here}/postgres`],
     'by a password in clear text': [`postgres://cleartext:right@${here}/postgres`],
     'where TLS is preferred, and the server does not speak it': [
@@ -104,7 +96,7 @@ test('connections to PostgreSQL', async (t) => {
     ],
     'without the password it asks for': [
       `postgres://scram@${here}/postgres`,
-      /asks for a password, .*PGPASSWORD.*\/nonexistent\/\.pgpass/,
+      /asks for a password, .*PGPASSWORD.*\.pgpass/,
       true,
     ],
     'as an unknown role': [
@@ -135,11 +127,6 @@ test('connections to PostgreSQL', async (t) => {
     'on a closed port': [
       `postgres://postgres:secret@${nobody}/postgres`,
       /: connect ECONNREFUSED 127\.0\.0\.1:1$/,
-      false,
-    ],
-    'on a port that is closed at every address of a name': [
-      'postgres://postgres@localhost:1/postgres',
-      /: connect ECONN[A-Z]+ .*:1$/,
       false,
     ],
     'where there is no socket': [
@@ -203,11 +190,10 @@ test('connections to PostgreSQL', async (t) => {
     'a password that is changed in its file counts from the next connection on',
     async (t) => {
       const file = join(await temporaryFolder(t), 'passwords');
+      process.env['PGPASSFILE'] = file;
+      t.after(() => delete process.env['PGPASSFILE']);
       writeFileSync(file, '*:*:*:*:secret', { mode: 0o600 });
-      const connector = openConnector(
-        locationOf(`postgres://scram@${here}/postgres?passfile=${file}`),
-        statementMs,
-      );
+      const connector = openConnector(locationOf(`postgres://scram@${here}/postgres`), statementMs);
       await assert.rejects(connector.connect(withinMs), /password authentication failed/);
       writeFileSync(file, '*:*:*:*:right');
       (await connector.connect(withinMs)).destroy();
@@ -264,15 +250,14 @@ const oddAnswers: Record<
   'speaks HTTP': [
     'prefer',
     answer(Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n')),
-    /sent an unknown reply, when it was asked for TLS/,
+    /error establishing an SSL connection/,
   ],
   'has more to say before TLS begins': [
     'require',
     answer(Buffer.from('SE')),
-    /sent an unknown reply/,
+    /error establishing an SSL connection/,
   ],
   'hangs up': ['disable', hangUp, /terminated|ECONNRESET|EPIPE/],
-  'hangs up instead of speaking TLS': ['require', hangUp, /ended the connection|ECONNRESET|EPIPE/],
   'hangs up while TLS begins': [
     'require',
     answer(Buffer.from('S'), true),
@@ -300,13 +285,10 @@ for (const [what, [sslmode, onConnection, says]] of Object.entries(oddAnswers)) 
 
 async function startServers(
   t: TestContext,
-): Promise<{ server: PostgresServer; standby: PostgresServer; passwords: string }> {
+): Promise<{ server: PostgresServer; standby: PostgresServer }> {
   const folder = await temporaryFolder(t);
-  const [data, passwords] = [join(folder, 'standby'), join(folder, 'passwords')];
+  const data = join(folder, 'standby');
   writeFileSync(join(folder, 'rules'), rules);
-  writeFileSync(passwords, '127.0.0.1:*:*:scram:right\nlocalhost:*:*:scram:right\n', {
-    mode: 0o600,
-  });
   const server = await startPostgres(t, { hba_file: join(folder, 'rules') });
   for (const statement of setUp) await server.query(statement);
   // Copied while the server is stopped.
@@ -314,7 +296,7 @@ async function startServers(
   cpSync(server.folder, data, { recursive: true });
   writeFileSync(join(data, 'standby.signal'), '');
   const [standby] = await Promise.all([serverIn(t, data), server.start()]);
-  return { server, standby, passwords };
+  return { server, standby };
 }
 
 /** A server of its own that ends with the test. @returns its port */

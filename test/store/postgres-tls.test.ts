@@ -1,11 +1,18 @@
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { copyFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { StoreOpenError } from '../../src/store/errors.ts';
+import { openConnector } from '../../src/store/postgres/connector.ts';
 import { makeAuthority, withoutOpenssl } from '../helpers/certificates.ts';
 import { type PostgresServer, startPostgres } from '../helpers/postgres.ts';
-import { connectTo, queryValue } from '../helpers/postgres-connection.ts';
+import {
+  connectTo,
+  locationOf,
+  queryValue,
+  statementMs,
+  withinMs,
+} from '../helpers/postgres-connection.ts';
 import { type Owner, temporaryFolder } from '../helpers/program.ts';
 
 /** All but `postgres` may come in one way only. */
@@ -31,14 +38,11 @@ const ways: readonly (readonly [
   outcome: 'encrypted' | 'plain' | RegExp,
 ])[] = [
   ['postgres@127.0.0.1', 'sslmode=disable', 'plain'],
-  ['postgres@127.0.0.1', 'sslmode=allow', 'plain'],
   ['postgres@127.0.0.1', 'sslmode=prefer', 'encrypted'],
   ['postgres@127.0.0.1', 'sslmode=require', 'encrypted'],
   ['postgres@SOCKET', 'sslmode=require', 'plain'],
 
   ['encrypted@127.0.0.1', 'sslmode=disable', /no pg_hba\.conf entry .*no encryption/],
-  ['encrypted@127.0.0.1', 'sslmode=allow', 'encrypted'],
-  ['plain@127.0.0.1', 'sslmode=prefer', 'plain'],
   ['plain@127.0.0.1', 'sslmode=require', /no pg_hba\.conf entry .*SSL encryption/],
   ['scram:right@127.0.0.1', 'sslmode=prefer', 'encrypted'],
   ['scram:wrong@127.0.0.1', 'sslmode=prefer', /password authentication failed/],
@@ -48,14 +52,15 @@ const ways: readonly (readonly [
   ['postgres@127.0.0.1', 'sslmode=require&sslrootcert=@own.crt', 'encrypted'],
   ['postgres@127.0.0.1', 'sslmode=verify-ca&sslrootcert=@own.crt', 'encrypted'],
   ['postgres@127.0.0.1', 'sslmode=verify-ca&sslrootcert=@other.crt', untrusted],
-  ['postgres@127.0.0.1', 'sslmode=verify-ca&sslrootcert=@empty', untrusted],
+  ['postgres@127.0.0.1', 'sslmode=verify-ca', /requires specifying a CA with sslrootcert/],
+  ['postgres@127.0.0.1', 'sslmode=require&sslrootcert=@empty', /empty, is empty$/],
+  ['postgres@127.0.0.1', 'sslmode=require&sslrootcert=@none', /no such file .*none'$/],
   [
     'postgres@127.0.0.1',
     'sslmode=verify-full&sslrootcert=@own.crt',
     /TLS: IP: 127\.0\.0\.1 is not in the cert's list/,
   ],
   ['postgres@localhost', 'sslmode=verify-full&sslrootcert=@own.crt', 'encrypted'],
-  ['postgres@localhost', 'sslmode=verify-full&sslrootcert=@other.crt', untrusted],
   ['postgres@localhost', 'sslmode=verify-full&sslrootcert=system', untrusted],
 
   ['certified@127.0.0.1', 'sslmode=require', /connection requires a valid client certificate/],
@@ -100,16 +105,26 @@ test('TLS to PostgreSQL', { skip: withoutOpenssl() }, async (t) => {
     );
   }
 
-  await t.test(
-    'a query under way rejects as soon as its encrypted connection is destroyed',
-    async (t) => {
-      const connection = await connectTo(t, urlOf('postgres@127.0.0.1', 'sslmode=require'));
-      const query = connection.client.query('SELECT pg_sleep(60)');
-      connection.destroy();
-      await assert.rejects(query, /terminated/);
-      assert(connection.isClosed);
-    },
-  );
+  await t.test('a renewed certificate counts from the next connection on', async () => {
+    const file = join(folder, 'renewed.crt');
+    copyFileSync(join(folder, 'other.crt'), file);
+    const url = urlOf('postgres@localhost', 'sslmode=verify-full&sslrootcert=@renewed.crt');
+    const connector = openConnector(locationOf(url), statementMs);
+    await assert.rejects(connector.connect(withinMs), isForGood(untrusted));
+    copyFileSync(join(folder, 'own.crt'), file);
+    (await connector.connect(withinMs)).destroy();
+  });
+
+  await t.test('work that is given up rejects at once, and the server ends it', async (t) => {
+    const url = urlOf('postgres@127.0.0.1', 'sslmode=require');
+    const [connection, other] = [await connectTo(t, url), await connectTo(t, url)];
+    await connection.client.query('SELECT pg_advisory_lock(1)');
+    const query = connection.client.query('SELECT pg_sleep(60)');
+    connection.giveUp();
+    await assert.rejects(query, /terminated/);
+    assert(connection.isClosed);
+    await other.client.query('SELECT pg_advisory_lock(1)');
+  });
 });
 
 const isEncrypted = '(SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid())';

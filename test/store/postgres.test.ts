@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { postgresLocation } from '../../src/config/postgres/location.ts';
+import { postgresLocation } from '../../src/config/postgres-location.ts';
 import { openPostgresStore } from '../../src/store/postgres/store.ts';
 import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
 import { storeSuite } from './store-suite.ts';

@@ -19,8 +19,8 @@ interface Reached extends DatabaseCondition {
 const isOfThisMachine = /^(\/.*|localhost|127\..*|::1)$/;
 
 export function encryption({ location: { tls }, server: { host, isEncrypted } }: Reached): Finding {
-  const isEncryptedAnyway = /^(require|verify-)/.test(tls.mode);
-  const mode = `sslmode=${tls.mode}`;
+  const isEncryptedAnyway = /^(require|verify-)/.test(tls.sslmode);
+  const mode = `sslmode=${tls.sslmode}`;
   if (isOfThisMachine.test(host))
     return ok(`${isEncrypted ? 'TLS' : 'none'}; the server is on this machine`);
   if (!isEncrypted && !isEncryptedAnyway) {
@@ -30,7 +30,8 @@ export function encryption({ location: { tls }, server: { host, isEncrypted } }:
     );
   }
   const isVerified =
-    tls.mode.startsWith('verify-') || (tls.mode === 'require' && tls.rootFile !== undefined);
+    tls.sslmode.startsWith('verify-') ||
+    (tls.sslmode === 'require' && tls.sslrootcert !== undefined);
   return isVerified
     ? ok(`TLS, and the server has been verified (${mode})`)
     : warning(`TLS, but the server is not verified (${mode})`, remedy);

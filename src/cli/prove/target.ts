@@ -1,6 +1,5 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { postgresVariables } from '../../config/postgres/variables.ts';
 import {
   type FileSystem,
   fileSystemOf,
@@ -90,8 +89,6 @@ export async function openDatabaseTarget(location: PostgresLocation): Promise<Ta
       const schema = await engine.makeScratchSchema();
       return {
         location: schema.location,
-        flag: 'postgres://',
-        env: postgresVariables(schema.location),
         // The proof reports the fault of the database.
         [Symbol.asyncDispose]: () =>
           schema.drop().catch(() => void left.push(`DROP SCHEMA ${schema.name} CASCADE`)),

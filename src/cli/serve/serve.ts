@@ -171,7 +171,7 @@ async function backupsOf(
   if (folder === undefined) return undefined;
   const { openBackups } = await import('../../backup/schedule.ts');
   const plan = { folder: resolve(folder), keep, everyMs: values['backup-every'] };
-  return openBackups(plan, store, commandsOf(store).forChild, terminal.env, log, Date.now);
+  return openBackups(plan, store, terminal.env, log, Date.now);
 }
 
 /** With --reuse-port the kernel would spread clients and operators over both listeners. */

@@ -1,27 +1,34 @@
-import { once } from 'node:events';
-import type { Socket } from 'node:net';
-import type { Client } from 'pg';
+import pg from 'pg';
+import { limits } from '../../limits.ts';
+import { isSocketFolder } from '../location.ts';
 
-/** CancelRequest (protocol-message-formats.html). */
-const cancelRequestCode = 80_877_102;
-
-/** The key of the session, which the types of pg leave out. */
-interface SessionKey {
+/** What the types of pg leave out. */
+interface Session {
   readonly processID: number;
   readonly secretKey: number;
 }
+interface Cancelling extends pg.Connection {
+  connect(portOrPath: number | string, host?: string): void;
+  requestSsl(): void;
+  cancel(processID: number, secretKey: number): void;
+}
 
 /**
- * Asks the server, over a second stream, to cancel the query of a session. The server does not tell
- * the result. Without a cancel, the query ends by its own timeout or with the server.
+ * Asks the server, over a second connection, to cancel the query of a session. The server does not
+ * tell the result. Without a cancel, the query ends by its own timeout or with the server.
  */
-export async function cancelWork(client: Client, openStream: () => Promise<Socket>): Promise<void> {
-  const { processID, secretKey } = client as Client & SessionKey;
-  const request = Buffer.alloc(16);
-  [request.length, cancelRequestCode, processID, secretKey].forEach((value, index) => {
-    request.writeInt32BE(value, 4 * index);
+export function cancelWork(client: pg.Client): void {
+  const { host, port, ssl, processID, secretKey } = client as pg.Client & Session;
+  const connection = new pg.Connection({ ssl }) as Cancelling;
+  // The server hangs, so the request may fail, too.
+  connection.on('error', () => connection.stream.destroy());
+  if (ssl) connection.once('connect', () => connection.requestSsl());
+  connection.once(ssl ? 'sslconnect' : 'connect', () => {
+    connection.cancel(processID, secretKey);
+    connection.stream.end();
   });
-  const stream = await openStream();
-  stream.end(request);
-  await once(stream.resume(), 'close');
+  const timer = setTimeout(() => connection.stream.destroy(), limits.postgres.connectMs);
+  connection.once('end', () => clearTimeout(timer));
+  if (isSocketFolder(host)) connection.connect(`${host}/.s.PGSQL.${port}`);
+  else connection.connect(port, host);
 }

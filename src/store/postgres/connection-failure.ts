@@ -1,10 +1,5 @@
 import { StoreError, StoreOpenError } from '../errors.ts';
-import {
-  isSocketFolder,
-  type PostgresHost,
-  type PostgresLocation,
-  socketPath,
-} from '../location.ts';
+import type { PostgresHost, PostgresLocation } from '../location.ts';
 import { isAtLimit } from './errors.ts';
 import { postgresText } from './location.ts';
 
@@ -22,7 +17,8 @@ export function connectionFailure(
   failures: readonly HostFailure[],
 ): StoreError {
   const reasons = failures.map(
-    ({ host, error }) => `${failures.length > 1 ? `${nameOf(host)}: ` : ''}${reasonOf(error)}`,
+    ({ host: { host, port }, error }) =>
+      `${failures.length > 1 ? `${host} port ${port}: ` : ''}${reasonOf(error)}`,
   );
   const message = `cannot connect to the store at ${postgresText(location)}: ${reasons.join('; ')}`;
   const errors = failures.map(({ error }) => error);
@@ -30,10 +26,6 @@ export function connectionFailure(
     ? new StoreOpenError(message)
     : (errors.find(isAtLimit) ?? errors[0]);
   return new StoreError('unavailable', message, { cause });
-}
-
-function nameOf(at: PostgresHost): string {
-  return isSocketFolder(at.host) ? socketPath(at) : `${at.host} port ${at.port}`;
 }
 
 function reasonOf(error: unknown): string {

@@ -1,12 +1,11 @@
-import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import pg from 'pg';
+import { limits } from '../../limits.ts';
 import { StoreOpenError } from '../errors.ts';
 import type { PostgresHost, PostgresLocation } from '../location.ts';
 import { cancelWork } from './cancel.ts';
-import { passwordFrom } from './password-file.ts';
+import { passwordFor, tlsOptions } from './credentials.ts';
 import { readSession, type SessionSettings } from './session.ts';
-import { openStream } from './stream.ts';
-import { tlsOptions } from './tls.ts';
 
 export interface Connection {
   readonly client: pg.Client;
@@ -30,43 +29,43 @@ export interface SessionDemands {
 /**
  * Connects to one host, and begins a session that takes writes.
  *
- * @param signal aborts with its reason
  * @throws an error whose message can follow the name of the host
  */
 export async function openConnection(
   host: PostgresHost,
   location: PostgresLocation,
   demands: SessionDemands,
-  isEncrypted: boolean,
-  signal: AbortSignal,
+  withinMs: number,
 ): Promise<Connection> {
-  let stream: Socket | undefined;
+  const tooLate = `no answer within ${Math.max(0, Math.ceil(withinMs))} ms`;
+  let client = clientOf(host, location, tlsOptions(host, location.tls));
+  const timer = setTimeout(() => client.connection.stream.destroy(new Error(tooLate)), withinMs);
   try {
-    const tls = isEncrypted ? await tlsOptions(location.tls) : undefined;
-    stream = await openStream(host, tls, signal);
-    const client = clientOn(stream, host, location, isEncrypted);
-    await client.connect();
-    const openAnother = () => openStream(host, tls, AbortSignal.timeout(location.connectMs));
-    return connectionOf(
-      client,
-      stream,
-      await readSession(client, location.options),
-      demands,
-      openAnother,
-    );
+    await client.connect().catch((error: Error) => {
+      if (error.message !== noTls) throw error;
+      if (location.tls.sslmode !== 'prefer')
+        throw new StoreOpenError('it does not speak TLS, which sslmode asks for');
+      client = clientOf(host, location, false);
+      return client.connect();
+    });
+    return connectionOf(client, await readSession(client, location.options), demands);
   } catch (error) {
-    stream?.destroy();
-    throw signal.aborted ? signal.reason : error;
+    client.connection.stream.destroy();
+    throw error;
+  } finally {
+    clearTimeout(timer);
   }
 }
 
+/** The error of pg has no code. */
+const noTls = 'The server does not support SSL connections';
+
 function connectionOf(
   client: pg.Client,
-  stream: Socket,
   settings: SessionSettings,
   demands: SessionDemands,
-  openAnother: () => Promise<Socket>,
 ): Connection {
+  const { stream } = client.connection;
   return {
     client,
     settings,
@@ -77,18 +76,15 @@ function connectionOf(
     destroy: () => stream.destroy(),
     giveUp() {
       stream.destroy();
-      // The server hangs, so the request may fail, too.
-      cancelWork(client, openAnother).catch(() => undefined);
+      cancelWork(client);
     },
   };
 }
 
-/** Sets every option that pg would otherwise read from the environment, by rules of its own. */
-function clientOn(
-  stream: Socket,
+function clientOf(
   host: PostgresHost,
   location: PostgresLocation,
-  isEncrypted: boolean,
+  ssl: NonNullable<pg.ClientConfig['ssl']>,
 ): pg.Client {
   const { user, database, options, applicationName } = location;
   const client = new pg.Client({
@@ -98,41 +94,28 @@ function clientOn(
     options,
     application_name: applicationName,
     password: () => passwordFor(host, location),
-    ssl: false,
-    sslnegotiation: 'postgres',
-    enableChannelBinding: isEncrypted,
-    stream: () => alreadyConnected(stream),
+    ssl,
+    enableChannelBinding: ssl !== false,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: limits.postgres.keepAliveMs,
   });
+  const { connection } = client;
+  containThrows(connection.stream);
+  connection.on('sslconnect', () => containThrows(connection.stream));
   // Errors between two queries, such as the end of the server. pg takes no query after one.
-  return client.on('error', () => stream.destroy());
+  return client.on('error', () => connection.stream.destroy());
 }
 
-/** Called for each connection: a changed password file counts from the next one on. */
-async function passwordFor(host: PostgresHost, location: PostgresLocation): Promise<string> {
-  const { password, passwordFile } = location;
-  const found =
-    password ?? (passwordFile && (await passwordFrom(passwordFile, { ...location, ...host })));
-  if (found) return found;
-  const places = `the URL, in PGPASSWORD${passwordFile ? `, or for this host in ${passwordFile}` : ''}`;
-  throw new StoreOpenError(`it asks for a password, and there is none in ${places}`);
-}
-
-/**
- * pg connects its stream itself. And an error that pg throws on unknown input, such as a request
- * for Kerberos, would end the process.
- */
-function alreadyConnected(stream: Socket): Socket {
+/** pg throws on unknown input, such as a request for Kerberos, which would end the process. */
+function containThrows(stream: Duplex): void {
   const emit = stream.emit.bind(stream);
-  return Object.assign(stream, {
-    connect: () => queueMicrotask(() => emit('connect')),
-    emit(event: string, ...args: unknown[]) {
-      try {
-        return emit(event, ...args);
-      } catch (error) {
-        const message = `it sent a message that the client does not know: ${(error as Error).message}`;
-        stream.destroy(new Error(message, { cause: error }));
-        return true;
-      }
-    },
-  });
+  stream.emit = (event: string, ...args: unknown[]) => {
+    try {
+      return emit(event, ...args);
+    } catch (error) {
+      const message = `it sent a message that the client does not know: ${(error as Error).message}`;
+      stream.destroy(new Error(message, { cause: error }));
+      return true;
+    }
+  };
 }

@@ -1,7 +1,6 @@
 import type { PostgresHost, PostgresLocation } from '../location.ts';
-import { type Connection, openConnection, type SessionDemands } from './connection.ts';
+import { type Connection, openConnection } from './connection.ts';
 import { connectionFailure, type HostFailure } from './connection-failure.ts';
-import { encryptionsFor, mayHelp } from './tls.ts';
 
 export interface Connector {
   /**
@@ -39,7 +38,7 @@ export function openConnector(
         // The hosts share the time: one that does not answer leaves time for the others.
         const shareMs = Math.min(connectMs, (endMs - performance.now()) / (hosts.length - turn));
         try {
-          const connection = await connectTo(host, location, demands, shareMs);
+          const connection = await openConnection(host, location, demands, shareMs);
           hostsOfConnections.set(connection, index);
           if (first === begin) first = index;
           return connection;
@@ -53,25 +52,4 @@ export function openConnector(
       if (hostsOfConnections.get(connection) === first) first = (first + 1) % hosts.length;
     },
   };
-}
-
-async function connectTo(
-  host: PostgresHost,
-  location: PostgresLocation,
-  demands: SessionDemands,
-  withinMs: number,
-): Promise<Connection> {
-  const cut = new AbortController();
-  const tooLate = () =>
-    cut.abort(new Error(`no answer within ${Math.max(0, Math.ceil(withinMs))} ms`));
-  const timer = setTimeout(tooLate, withinMs);
-  const [encryption, otherwise] = encryptionsFor(host.host, location.tls.mode);
-  try {
-    return await openConnection(host, location, demands, encryption, cut.signal);
-  } catch (error) {
-    if (otherwise === undefined || !mayHelp(otherwise, error)) throw error;
-    return await openConnection(host, location, demands, otherwise, cut.signal);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -29,9 +29,14 @@ export async function makeScratchSchema(location: PostgresLocation): Promise<Scr
   });
   return {
     name,
-    location: { ...location, options },
+    location: { ...location, options, url: withOptions(location.url, options) },
     drop: async () => void (await once(location, (query) => query(`DROP SCHEMA ${name} CASCADE`))),
   };
+}
+
+/** Of two parameters with one name, the last counts. */
+function withOptions(url: string, options: string): string {
+  return `${url}${url.includes('?') ? '&' : '?'}options=${encodeURIComponent(options)}`;
 }
 
 /** What a commit in the database promises. @throws StoreError */
