@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { limits } from '../limits.ts';
 import type {
   CountedMatches,
@@ -118,6 +119,30 @@ export async function searchPlants(
     ({ id }) => id,
   );
   return { plants: found, next };
+}
+
+/**
+ * Each step is a read of its own: one long read would keep SQLite's WAL from being reset. Plants are
+ * never changed or removed, so every plant that exists at the start is listed, once.
+ */
+export async function* listPlants(
+  { limit, ...filter }: PlantFilter,
+  windows: IdWindows,
+): AsyncGenerator<StoredPlant> {
+  let { after } = filter;
+  for (let left = limit; left > 0; ) {
+    // A signal waits for a turn of the event loop.
+    await setImmediate();
+    const budgetMs = limits.store.listStepMs;
+    const { plants, next } = await searchPlants(
+      { ...filter, after, limit: left, budgetMs },
+      windows,
+    );
+    yield* plants;
+    if (next === undefined) return;
+    after = next;
+    left -= plants.length;
+  }
 }
 
 /** Counts in windows of ids. */

@@ -8,8 +8,11 @@ export const schemaVersion = 10;
 export function unknownVersion(version: number, released: readonly number[]): string | undefined {
   if (version === schemaVersion || released.includes(version)) return undefined;
   return version > schemaVersion
-    ? `was made by a newer plant-store (schema ${version}, this one knows ${schemaVersion}); run that version or a later one`
-    : `was made between two releases (schema ${version}), and this plant-store cannot upgrade it; export the plants with the plant-store that made it, and import them into a new store`;
+    ? `was made by a newer plant-store (schema ${version}, this one knows ${schemaVersion}); ` +
+        'run that version or a later one'
+    : `was made between two releases (schema ${version}), and this plant-store cannot ` +
+        'upgrade it; export the plants with the plant-store that made it, and import them into ' +
+        'a new store';
 }
 
 /** The columns of `tokens` that 1.1.0 does not have, in the words of an engine. */

@@ -117,7 +117,8 @@ async function clock(query: Query): Promise<Pick<ServerCondition, 'roundTripMs' 
 async function standbys(query: Query): Promise<Standby[]> {
   const rows = await rowsOrNone(
     query,
-    'SELECT application_name, sync_state, pg_wal_lsn_diff(pg_current_wal_lsn(), replay_lsn)::bigint FROM pg_stat_replication',
+    `SELECT application_name, sync_state, pg_wal_lsn_diff(pg_current_wal_lsn(),
+      replay_lsn)::bigint FROM pg_stat_replication`,
   );
   return rows.map(([name, kind, lag]) => ({
     name: String(name),
@@ -130,7 +131,8 @@ async function connections(query: Query): Promise<ServerCondition['connections']
   const rows = await rowsOrNone(
     query,
     `SELECT (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'),
-      current_setting('max_connections')::bigint - current_setting('superuser_reserved_connections')::bigint
+      current_setting('max_connections')::bigint -
+        current_setting('superuser_reserved_connections')::bigint
         - coalesce(current_setting('reserved_connections', true), '0')::bigint`,
   );
   return rows.map(([used, max]) => ({ used: Number(used), max: Number(max) }))[0];

@@ -44,6 +44,7 @@ export async function passwordFor(
   const found = await promise;
   if (found !== undefined) return found;
   throw new StoreOpenError(
-    'it asks for a password, and there is none in the URL, in PGPASSWORD, or for this host in the password file (~/.pgpass, or PGPASSFILE)',
+    'it asks for a password, and there is none in the URL, in PGPASSWORD, or for this host ' +
+      'in the password file (~/.pgpass, or PGPASSFILE)',
   );
 }

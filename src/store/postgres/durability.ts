@@ -14,7 +14,8 @@ export function commitPromise(settings: SessionSettings): CommitPromise {
 }
 
 const tornPages =
-  'full_page_writes=off is only safe on a file system that writes each page whole or not at all, such as ZFS';
+  'full_page_writes=off is only safe on a file system that writes each page whole or not ' +
+  'at all, such as ZFS';
 
 function whereKept(standbys: string): CommitPromise {
   const here = 'each plant is on the disk of the server before it is acknowledged';

@@ -82,5 +82,8 @@ export function storeError(error: unknown): StoreError {
 }
 
 function ofTrigger(code: string): string {
-  return `a trigger or a function of the database has failed (SQLSTATE ${code}); the log has its text`;
+  return (
+    `a trigger or a function of the database has failed (SQLSTATE ${code}); the log has its ` +
+    'text'
+  );
 }

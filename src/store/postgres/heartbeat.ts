@@ -4,7 +4,8 @@ import type { Query } from './transaction.ts';
 /** A row for each node: no node waits. `forgetOldBeats` removes rows of stopped nodes. */
 export async function beat(query: Query, node: bigint, atMs: number): Promise<void> {
   await query(
-    'INSERT INTO heartbeat (node, beaten_at) VALUES ($1, $2) ON CONFLICT (node) DO UPDATE SET beaten_at = excluded.beaten_at',
+    `INSERT INTO heartbeat (node, beaten_at) VALUES ($1, $2) ON CONFLICT (node) DO UPDATE
+      SET beaten_at = excluded.beaten_at`,
     [node, atMs],
   );
 }

@@ -11,7 +11,6 @@ import {
   listedTokenName,
   unlistedTokenName,
 } from '../tokens.ts';
-import type { IdEnds, IdRange } from './id-ranges.ts';
 import type { Query } from './transaction.ts';
 
 type Names = ReadonlyMap<bigint, string>;
@@ -55,16 +54,13 @@ export async function filteredPage(
 
 export async function snapshotPage(
   query: Query,
-  range: IdRange,
+  after: bigint | undefined,
 ): Promise<{ plants: CopiedPlant[]; isLast: boolean }> {
   const { rows, isLast } = await rowPage(
     query,
     limits.store.snapshotPagePlants,
     limits.store.snapshotPageChars,
-    clause([
-      [(place) => `id > ${place}`, range.after],
-      [(place) => `id <= ${place}`, range.upTo],
-    ]),
+    clause([[(place) => `id > ${place}`, after]]),
     'id',
   );
   const plants = rows.map(([id, name, tag, createdAtMs, createdBy]) => ({
@@ -90,7 +86,8 @@ async function rowPage(
 ): Promise<Pick<QueryArrayResult, 'rows'> & { isLast: boolean }> {
   const { rows } = await query(
     `SELECT id, name, tag, created_at, created_by, found FROM (
-      SELECT *, count(*) OVER () AS found, sum(size) OVER (ORDER BY ${order}) - size AS before FROM (
+      SELECT *, count(*) OVER () AS found, sum(size) OVER (ORDER BY ${order}) - size AS before FROM
+        (
         SELECT *, 1 + octet_length(name) + coalesce(octet_length(tag), 0) AS size
         FROM plants WHERE ${where} ORDER BY ${order} LIMIT $1) AS next) AS sized
     WHERE before < $2 ORDER BY ${order}`,
@@ -98,17 +95,6 @@ async function rowPage(
   );
   const found = Number(rows[0]?.[5] ?? 0);
   return { rows, isLast: rows.length === found && found < rowsMax };
-}
-
-/** Least and greatest id after `after`. */
-export async function idEnds(query: Query, after: bigint | undefined): Promise<IdEnds | undefined> {
-  const from = after === undefined ? '' : 'WHERE id > $1';
-  const { rows } = await query(
-    `SELECT min(id), max(id) FROM plants ${from}`,
-    after === undefined ? [] : [after],
-  );
-  const [first, last] = rows[0] as [bigint, bigint] | [null, null];
-  return first === null ? undefined : { first, last };
 }
 
 export type Condition = readonly [sql: (place: string) => string, value: unknown];

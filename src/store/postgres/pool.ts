@@ -227,7 +227,8 @@ export async function within<T>(
   const onNotice = ({ routine }: { routine: string | undefined }) => {
     if (routine === 'SyncRepWaitForLSN')
       doubt =
-        'the database no longer waits for its standbys, and whether the standbys hold the transaction is unknown';
+        'the database no longer waits for its standbys, and whether the standbys hold the ' +
+        'transaction is unknown';
   };
   connection.client.on('notice', onNotice);
   try {

@@ -1,16 +1,20 @@
 import { commandOn } from '../command-text.ts';
 import { NoStoreError } from '../errors.ts';
 import type { PostgresLocation } from '../location.ts';
-import { countMatches, type IdWindows, searchNewest, searchPlants } from '../plant-search.ts';
-import type { PlantFilter, StoredPlant } from '../plants.ts';
+import {
+  countMatches,
+  type IdWindows,
+  listPlants,
+  searchNewest,
+  searchPlants,
+} from '../plant-search.ts';
 import { reads } from '../small-tables.ts';
 import { callsOf, stepsOf } from '../steps.ts';
 import type { StoreReader } from '../store.ts';
 import type { Connector } from './connector.ts';
-import { pagesByIdRange } from './id-ranges.ts';
 import { postgresText } from './location.ts';
 import { newestWindow } from './newest.ts';
-import { countPlantsAfter, idEnds, plantPage } from './plant-rows.ts';
+import { countPlantsAfter, plantPage } from './plant-rows.ts';
 import { outcomesOf } from './plants.ts';
 import type { Pool } from './pool.ts';
 import { refuseHiddenSchema, versionOf } from './schema.ts';
@@ -25,22 +29,20 @@ export function readerOn(
   pool: Pool,
   readMs: number,
 ): StoreReader {
-  const read: Read = (work) => pool.run(work, readMs);
-  const countAfter = (...window: Parameters<IdWindows['countAfter']>) =>
-    read((query) => countPlantsAfter(query, ...window));
+  const read = <T>(work: (query: Query) => Promise<T>) => pool.run(work, readMs);
+  const windows: IdWindows = {
+    countAfter: (...window) => read((query) => countPlantsAfter(query, ...window)),
+    pageOf: (filter) => read((query) => plantPage(query, filter)),
+  };
   const close = async () => pool.close();
   return {
     location: postgresText(location),
     getPlant: (id) => read(async (query) => (await plantPage(query, { limit: 1, id })).plants[0]),
-    listPlants: (filter) => listPlants(read, filter),
-    searchPlants: (search) =>
-      searchPlants(search, {
-        countAfter,
-        pageOf: (filter) => read((query) => plantPage(query, filter)),
-      }),
+    listPlants: (filter) => listPlants(filter, windows),
+    searchPlants: (search) => searchPlants(search, windows),
     newestPlants: (search) =>
       searchNewest(search, (...window) => read((query) => newestWindow(query, ...window))),
-    countMatches: (count) => countMatches(count, countAfter),
+    countMatches: (count) => countMatches(count, windows.countAfter),
     outcomesOf: (plants) => read((query) => outcomesOf(query, plants)),
     openSnapshot: () => openPostgresSnapshot(connector, readMs),
     ...callsOf(reads, (call) => read((query) => runSteps(query, stepsOf(reads, call)))),
@@ -49,27 +51,14 @@ export function readerOn(
   };
 }
 
-type Read = <T>(work: (query: Query) => Promise<T>) => Promise<T>;
-
-/** Lists every plant that exists at the start, once. */
-async function* listPlants(read: Read, filter: PlantFilter): AsyncGenerator<StoredPlant> {
-  let { limit } = filter;
-  const ends = await read((query) => idEnds(query, filter.after));
-  for await (const page of pagesByIdRange(ends, (range) =>
-    read((query) => plantPage(query, { ...filter, ...range, limit })),
-  )) {
-    yield* page;
-    limit -= page.length;
-    if (limit === 0) return;
-  }
-}
-
 /** @returns the version of the schema. @throws StoreOpenError if there is no store */
 export async function demandStore(query: Query, location: PostgresLocation): Promise<number> {
   const version = await versionOf(query);
   if (version > 0) return version;
   await refuseHiddenSchema(query);
   throw new NoStoreError(
-    `there is no store in ${postgresText(location)}; name the store with --store or PLANT_STORE_STORE, or make one there with ${commandOn(postgresText(location), 'serve')}`,
+    `there is no store in ${postgresText(location)}; name the store with --store or ` +
+      'PLANT_STORE_STORE, or make one there with ' +
+      `${commandOn(postgresText(location), 'serve')}`,
   );
 }

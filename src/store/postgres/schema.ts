@@ -99,7 +99,8 @@ export async function ensureSchema(query: Query): Promise<boolean> {
 export function demandNewest(version: number, location: PostgresLocation): void {
   if (version === schemaVersion) return;
   throw new StoreOpenError(
-    `the store in the database is of an earlier plant-store (schema ${version}); ${commandOn(postgresText(location), 'serve')} upgrades it`,
+    `the store in the database is of an earlier plant-store (schema ${version}); ` +
+      `${commandOn(postgresText(location), 'serve')} upgrades it`,
   );
 }
 
@@ -149,14 +150,17 @@ export async function refuseHiddenSchema(query: Query): Promise<void> {
   // Tables would be temporary: the path of each transaction ends with their schema.
   if (rows.length === 0)
     throw new StoreOpenError(
-      'the database has no schema of the search path; CREATE SCHEMA, or name another with ?options=-csearch_path%3DSCHEMA',
+      'the database has no schema of the search path; CREATE SCHEMA, or name another with ' +
+        '?options=-csearch_path%3DSCHEMA',
     );
   const usable = rows.findIndex(({ mayUse }) => mayUse);
   const hidden = (usable < 0 ? rows : rows.slice(0, usable))[0];
   if (hidden === undefined) return;
   const { schema, role } = hidden;
   throw new StoreOpenError(
-    `the role ${role} may not look into the schema ${schema}, so it cannot be told whether there is a store; GRANT USAGE ON SCHEMA ${schema} TO ${role}, or name another role or schema with --store`,
+    `the role ${role} may not look into the schema ${schema}, so it cannot be told whether ` +
+      `there is a store; GRANT USAGE ON SCHEMA ${schema} TO ${role}, or name another role or ` +
+      'schema with --store',
   );
 }
 
@@ -178,7 +182,8 @@ async function searchPath(query: Query): Promise<SearchedSchema[]> {
       name === '"$user"' ? role : name.replace(/^"(.*)"$/s, '$1').replaceAll('""', '"'),
     );
     const { rows } = await query(
-      `SELECT nspname::text, has_schema_privilege(oid, 'USAGE') FROM pg_namespace WHERE nspname = ANY ($1::text[])
+      `SELECT nspname::text, has_schema_privilege(oid, 'USAGE') FROM pg_namespace WHERE nspname =
+        ANY ($1::text[])
        ORDER BY array_position($1::text[], nspname::text)`,
       [schemas],
     );
@@ -195,7 +200,9 @@ export async function refuseOthersTables(query: Query): Promise<void> {
   const difference = await schemaDifference(query, tables, Object.keys(uniqueIndexes), false);
   if (difference === undefined) return;
   throw new StoreOpenError(
-    `the database has a table ${difference.table} that is not of a plant store (${difference.says}); name a database of its own with --store, or a schema of its own with ?options=-csearch_path%3DSCHEMA`,
+    `the database has a table ${difference.table} that is not of a plant store ` +
+      `(${difference.says}); name a database of its own with --store, or a schema of its own ` +
+      'with ?options=-csearch_path%3DSCHEMA',
   );
 }
 
@@ -204,6 +211,7 @@ export async function refuseChangedTables(query: Query): Promise<void> {
   const difference = await schemaDifference(query, tables, Object.keys(uniqueIndexes), true);
   if (difference === undefined) return;
   throw new StoreOpenError(
-    `the table ${difference.table} of the store is not as this plant-store makes it (${difference.says}); change it back, or copy the plants to a new store`,
+    `the table ${difference.table} of the store is not as this plant-store makes it ` +
+      `(${difference.says}); change it back, or copy the plants to a new store`,
   );
 }

@@ -24,7 +24,8 @@ export async function makeScratchSchema(location: PostgresLocation): Promise<Scr
     if (sqlState(error.cause) !== INSUFFICIENT_PRIVILEGE) throw error;
     const { user, database } = location;
     throw new StoreOpenError(
-      `${user} may make no schema in the database, for a scratch store; GRANT CREATE ON DATABASE ${database} TO ${user}`,
+      `${user} may make no schema in the database, for a scratch store; GRANT CREATE ON
+        DATABASE ${database} TO ${user}`,
     );
   });
   return {

@@ -1,8 +1,7 @@
 import type { CopiedPlant, PlantSnapshot } from '../plants.ts';
 import type { Connector } from './connector.ts';
 import { storeError } from './errors.ts';
-import { pagesByIdRange } from './id-ranges.ts';
-import { countPlants, idEnds, snapshotPage } from './plant-rows.ts';
+import { countPlants, snapshotPage } from './plant-rows.ts';
 import { within } from './pool.ts';
 import { type Query, snapshot } from './transaction.ts';
 
@@ -38,6 +37,11 @@ async function begin(query: Query): Promise<void> {
 async function* pages(
   run: <T>(work: (query: Query) => Promise<T>) => Promise<T>,
 ): AsyncGenerator<readonly CopiedPlant[]> {
-  const ends = await run((query) => idEnds(query, undefined));
-  yield* pagesByIdRange(ends, (range) => run((query) => snapshotPage(query, range)));
+  let after: bigint | undefined;
+  for (;;) {
+    const { plants, isLast } = await run((query) => snapshotPage(query, after));
+    if (plants.length > 0) yield plants;
+    if (isLast) return;
+    after = plants.at(-1)?.id;
+  }
 }

@@ -125,7 +125,8 @@ const settings = `SELECT WHERE concat(
   CASE WHEN current_setting('transaction_timeout', true) <> '0'
     THEN set_config('transaction_timeout', '0', true) END,
   set_config('synchronous_commit',
-    CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END,
+    CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on'
+      END,
     true),
   set_config('client_encoding', 'UTF8', true),
   set_config('row_security', 'off', true),

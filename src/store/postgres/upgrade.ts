@@ -38,7 +38,9 @@ export function upgradePostgres(location: PostgresLocation): Promise<string | un
       if (sqlState(cause) === LOCK_NOT_AVAILABLE) return sessionsOnTables(query);
       if (sqlState(cause) !== INSUFFICIENT_PRIVILEGE) throw cause;
       throw new StoreOpenError(
-        `the store in the database is of an earlier plant-store, and its tables cannot be changed (${(cause as Error).message}); start the service once with the role that owns the tables`,
+        'the store in the database is of an earlier plant-store, and its tables cannot be ' +
+          `changed (${(cause as Error).message}); start the service once with the role that ` +
+          'owns the tables',
         { cause },
       );
     }
@@ -65,7 +67,8 @@ async function upgradeTables(query: Query): Promise<void> {
  */
 async function sessionsOnTables(query: Query): Promise<string> {
   const { rows } = await query(
-    `SELECT DISTINCT pid, application_name, usename::text, extract(epoch FROM query_start)::bigint, xact_start
+    `SELECT DISTINCT pid, application_name, usename::text, extract(epoch FROM query_start)::bigint,
+      xact_start
      FROM pg_locks JOIN pg_stat_activity USING (pid)
      WHERE granted AND pid <> pg_backend_pid() AND datname = current_database()
        AND relation IN (to_regclass('plant_store'), to_regclass('tokens'), to_regclass('plants'))
@@ -75,7 +78,10 @@ async function sessionsOnTables(query: Query): Promise<string> {
   );
   const sessions = rows.map(([pid, application, user, startSeconds]) => {
     const start = startSeconds && new Date(Number(startSeconds) * 1_000).toISOString();
-    return `process ${pid} (${application || 'without a name'}, user ${user}${start ? `, whose query began at ${start}` : ''})`;
+    return (
+      `process ${pid} (${application || 'without a name'}, user ` +
+      `${user}${start ? `, whose query began at ${start}` : ''})`
+    );
   });
   return sessions.join(', ') || 'a session that has ended meanwhile';
 }

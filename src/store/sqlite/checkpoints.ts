@@ -89,7 +89,9 @@ export function prepareCheckpoints(
       if (isWhole) return;
       throw new StoreError(
         'unavailable',
-        `the WAL has grown to ${sizeText(limits.sqlite.walBytesMax)}, because another program has been reading the store for long; creates are refused until that program ends`,
+        `the WAL has grown to ${sizeText(limits.sqlite.walBytesMax)}, because another ` +
+          'program has been reading the store for long; creates are refused until that ' +
+          'program ends',
       );
     },
   };

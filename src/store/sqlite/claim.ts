@@ -58,7 +58,8 @@ function openAlone(path: string, mayHoldPlants: boolean): DatabaseSync | undefin
     if (mayHoldPlants && isNoDatabase(error)) return undefined;
     if (sqliteCode(error) !== SQLITE_BUSY) throw error;
     throw new StoreOpenError(
-      `another process has the store at ${path} open; stop the service, and whatever else uses it, first`,
+      `another process has the store at ${path} open; stop the service, and whatever else ` +
+        'uses it, first',
     );
   }
 }

@@ -71,7 +71,8 @@ function syncByCheckpoint(db: DatabaseSync): void {
 export function demandNewest(version: number, path: string): void {
   if (version === schemaVersion) return;
   throw new StoreOpenError(
-    `the store at ${path} is of an earlier plant-store (schema ${version}); ${commandOn(textOf(path), 'serve')} upgrades it`,
+    `the store at ${path} is of an earlier plant-store (schema ${version}); ` +
+      `${commandOn(textOf(path), 'serve')} upgrades it`,
   );
 }
 
@@ -101,7 +102,8 @@ function noStore(path: string): StoreOpenError {
   const typed = path === defaultStorePath ? `the default ${path}` : path;
   const where = isAbsolute(path) ? '' : ` (${typed} is relative to the current folder)`;
   return new NoStoreError(
-    `there is no store at ${whole}${where}; ${named}, or make one there with ${commandOn(textOf(path), 'serve')}`,
+    `there is no store at ${whole}${where}; ${named}, or make one there with ` +
+      `${commandOn(textOf(path), 'serve')}`,
   );
 }
 
@@ -139,7 +141,8 @@ function enterWalMode(db: DatabaseSync, path: string): void {
   if (mode === 'wal') return;
   // Without shared memory on the file system, SQLite keeps the old mode without an error.
   throw new StoreOpenError(
-    `the file system of ${path} cannot hold a store (journal mode ${mode}); choose a local disk with --store`,
+    `the file system of ${path} cannot hold a store (journal mode ${mode}); choose a local ` +
+      'disk with --store',
   );
 }
 
@@ -155,7 +158,9 @@ function refuseDamage(db: DatabaseSync, path: string): void {
 
 function damaged(path: string, what: string, cause?: unknown): StoreOpenError {
   return new StoreOpenError(
-    `the store at ${path} is damaged (${what.replace(/\s+/g, ' ')}); keep the file, and put a backup in its place with ${commandOn(textOf(path), 'restore BACKUP --overwrite')}`,
+    `the store at ${path} is damaged (${what.replace(/\s+/g, ' ')}); keep the file, and ` +
+      'put a backup in its place with ' +
+      `${commandOn(textOf(path), 'restore BACKUP --overwrite')}`,
     { cause },
   );
 }
@@ -245,7 +250,8 @@ export function opening<T>(path: string, open: () => T, mode = constants.R_OK | 
     }
     const reason = error instanceof Error ? error.message : String(error);
     throw new StoreOpenError(
-      `cannot open the store at ${whole} (${reason}); check that the file and its folder exist and are writable, or choose another with --store`,
+      `cannot open the store at ${whole} (${reason}); check that the file and its folder ` +
+        'exist and are writable, or choose another with --store',
       { cause: error },
     );
   }

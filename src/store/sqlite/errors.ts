@@ -50,7 +50,8 @@ export function storeError(error: unknown): StoreError {
   const code = sqliteCode(error);
   const remedy =
     code === SQLITE_CORRUPT
-      ? '; "plant-store verify" shows what is damaged, "plant-store restore" puts a backup in its place'
+      ? '; "plant-store verify" shows what is damaged, "plant-store restore" puts a backup ' +
+        'in its place'
       : '';
   return new StoreError(failureOf(error), message + remedy, { cause: error });
 }

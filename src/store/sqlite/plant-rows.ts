@@ -121,7 +121,8 @@ export function selectPlants(
   const all = clause([...conditions, ...matchConditions(match)]);
   const orderBy = order === undefined ? '' : `ORDER BY ${order}`;
   const select = db.prepare(`
-    SELECT ${place} AS place, plants.id, plants.name, tag, plants.created_at, ${createdBy} AS created_by
+    SELECT ${place} AS place, plants.id, plants.name, tag, plants.created_at, ${createdBy} AS
+      created_by
     FROM ${from} LEFT JOIN tokens ON tokens.id = created_by
     WHERE ${all.where} ${orderBy} LIMIT ?`);
   select.setReadBigInts(true);

@@ -1,14 +1,12 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { setImmediate } from 'node:timers/promises';
-import { limits } from '../../limits.ts';
 import {
   countMatches,
   type IdWindows,
+  listPlants,
   type PlantRange,
   searchNewest,
   searchPlants,
 } from '../plant-search.ts';
-import type { PlantFilter, StoredPlant } from '../plants.ts';
 import { reads } from '../small-tables.ts';
 import { callsOf, stepsOf } from '../steps.ts';
 import type { StoreReader } from '../store.ts';
@@ -28,46 +26,24 @@ export function openSqliteReader(path: string): StoreReader {
   const read = <T>(work: (db: DatabaseSync) => T) => withStoreErrors(() => file.read(work));
   const close = async () => file[Symbol.dispose]();
   const pageOf = (filter: PlantRange) => read(() => plantPage(db, filter));
-  const countAfter: IdWindows['countAfter'] = (...window) =>
-    read(() => countPlantsAfter(db, ...window));
+  const windows: IdWindows = {
+    countAfter: (...window) => read(() => countPlantsAfter(db, ...window)),
+    pageOf,
+  };
   return {
     location: `sqlite:${path}`,
     getPlant: async (id) => pageOf({ limit: 1, id }).plants[0],
-    listPlants: (filter) => listPlants(filter, { countAfter, pageOf }),
-    searchPlants: (search) => searchPlants(search, { countAfter, pageOf }),
+    listPlants: (filter) => listPlants(filter, windows),
+    searchPlants: (search) => searchPlants(search, windows),
     newestPlants: async (search) => {
       read(() => demandNewest(pragma(db, 'user_version'), path));
       return searchNewest(search, (...window) => read(() => newestWindow(db, ...window)));
     },
-    countMatches: (count) => countMatches(count, countAfter),
+    countMatches: (count) => countMatches(count, windows.countAfter),
     outcomesOf: async (plants) => read(() => outcomesOf(db, plants)),
     openSnapshot: async () => read(() => openSqliteSnapshot(path)),
     ...callsOf(reads, async (call) => read((db) => runSteps(db, stepsOf(reads, call)))),
     close,
     [Symbol.asyncDispose]: close,
   };
-}
-
-/**
- * Each step is a read of its own: one long read would keep the WAL from being reset. Plants are
- * never changed or removed, so every plant that exists at the start is listed, once.
- */
-async function* listPlants(
-  { limit, ...filter }: PlantFilter,
-  windows: IdWindows,
-): AsyncGenerator<StoredPlant> {
-  let { after } = filter;
-  for (let left = limit; left > 0; ) {
-    // A signal waits for a turn of the event loop.
-    await setImmediate();
-    const budgetMs = limits.store.listStepMs;
-    const { plants, next } = await searchPlants(
-      { ...filter, after, limit: left, budgetMs },
-      windows,
-    );
-    yield* plants;
-    if (next === undefined) return;
-    after = next;
-    left -= plants.length;
-  }
 }

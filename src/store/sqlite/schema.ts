@@ -96,13 +96,15 @@ export function refuseSchemaFault(db: DatabaseSync, path: string): void {
   const fault = schemaFaultOf(db);
   if (fault === undefined) return;
   throw new StoreOpenError(
-    `the tables of the store at ${path} are not those of its version: ${fault}; choose another file with --store, or put a backup in its place`,
+    `the tables of the store at ${path} are not those of its version: ${fault}; choose ` +
+      'another file with --store, or put a backup in its place',
   );
 }
 
 function foreignError(path: string): StoreOpenError {
   return new StoreOpenError(
-    `${path} is an SQLite database of another program, not a plant store; choose another file with --store`,
+    `${path} is an SQLite database of another program, not a plant store; choose another ` +
+      'file with --store',
   );
 }
 

@@ -30,7 +30,8 @@ export function prepareTransactions(
     return statement;
   };
   const insert = prepare(
-    'INSERT INTO plants (id, name, tag, created_at, created_by) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING',
+    `INSERT INTO plants (id, name, tag, created_at, created_by) VALUES (?, ?, ?, ?, ?) ON
+      CONFLICT (id) DO NOTHING`,
   );
   const select = prepare('SELECT name, tag FROM plants WHERE id = ?');
   const journal = prepare(
