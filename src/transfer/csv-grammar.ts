@@ -23,12 +23,18 @@ const plain = 1;
 const quoted = 2;
 const afterQuote = 3;
 
+/** Tables with tabs do not quote: a quote in them is an ordinary character. */
+function quotes(delimiter: string): boolean {
+  return delimiter !== '\t';
+}
+
 /**
  * A line feed outside a quoted cell ends a record (RFC 4180 §2). A quote inside an unquoted cell is
  * an ordinary character.
  */
 export function csvRecordEnds(): CsvRecordEnds {
   let codes = delimiters.map((delimiter) => delimiter.charCodeAt(0));
+  let quoteCode: number | undefined = quote;
   let state = cellStart;
   let linesPassed = 0;
 
@@ -42,8 +48,8 @@ export function csvRecordEnds(): CsvRecordEnds {
           state = cellStart;
           return at;
         }
-        if (state === quoted) state = byte === quote ? afterQuote : quoted;
-        else if (byte === quote && state !== plain) state = quoted;
+        if (state === quoted) state = byte === quoteCode ? afterQuote : quoted;
+        else if (byte === quoteCode && state !== plain) state = quoted;
         else state = codes.includes(byte) ? cellStart : plain;
       }
       return -1;
@@ -53,6 +59,7 @@ export function csvRecordEnds(): CsvRecordEnds {
     },
     setDelimiter(delimiter) {
       codes = [delimiter.charCodeAt(0)];
+      if (!quotes(delimiter)) quoteCode = undefined;
     },
   };
 }
@@ -63,7 +70,8 @@ export function csvRecordEnds(): CsvRecordEnds {
  * @returns the fault of the record, as a string
  */
 export function readCells(record: string, delimiter: string): (string | undefined)[] | string {
-  if (!record.includes('"')) return record.split(delimiter).map((cell) => cell || undefined);
+  if (!quotes(delimiter) || !record.includes('"'))
+    return record.split(delimiter).map((cell) => cell || undefined);
   const cells: (string | undefined)[] = [];
   for (let at = 0; ; at += 1) {
     const isQuoted = record[at] === '"';

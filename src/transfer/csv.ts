@@ -165,27 +165,19 @@ function readRow(
   onRowWithoutTag: TableOptions['onRowWithoutTag'],
 ): NewPlant | Refusal | undefined {
   if (!isUtf8(bytes)) {
-    return new Refusal(
-      'bodyMalformed',
-      `The row is not valid UTF-8 (at byte ${brokenByte(bytes) + 1}); save the file as CSV in UTF-8.`,
-    );
+    const at = brokenByte(bytes) + 1;
+    return malformed(`is not valid UTF-8 (at byte ${at}); save the file as CSV in UTF-8.`);
   }
   const cells = readCells(textOf(bytes), columns.delimiter);
-  if (typeof cells === 'string')
-    return new Refusal('bodyMalformed', `The row is not CSV: ${cells}.`);
+  if (typeof cells === 'string') return malformed(`is not CSV: ${cells}.`);
   if (cells.every((cell) => !cell?.trim())) return undefined;
-  if (cells.slice(columns.count).some((cell) => cell !== undefined)) {
-    return new Refusal(
-      'bodyMalformed',
-      `The row has ${cells.length} cells and the header ${columns.count}; put text with a separator in quotes.`,
+  const counts = `has ${cells.length} cells and the header ${columns.count}`;
+  if (cells.slice(columns.count).some((cell) => cell !== undefined))
+    return malformed(`${counts}; put text with a separator in quotes.`);
+  if (cells.length < columns.count && !hasLineEnd)
+    return malformed(
+      `${counts}, and no line end follows: the file was cut. End the file with a line end if the row is whole.`,
     );
-  }
-  if (cells.length < columns.count && !hasLineEnd) {
-    return new Refusal(
-      'bodyMalformed',
-      `The row has ${cells.length} cells and the header ${columns.count}, and no line end follows: the file was cut. End the file with a line end if the row is whole.`,
-    );
-  }
   const name = cells[columns.name];
   const id = readId(cells[columns.id]?.trim());
   if (id instanceof Refusal) return id;
@@ -193,6 +185,11 @@ function readRow(
     return new Refusal('notNewPlant', '`name` is empty; an empty name is written as "".');
   if (cells.length <= columns.tag) onRowWithoutTag?.();
   return newPlant(id, name, cells[columns.tag]);
+}
+
+/** @param says continues a sentence that begins with the row */
+function malformed(says: string): Refusal {
+  return new Refusal('bodyMalformed', `The row ${says}`);
 }
 
 function rowTooLarge(recordBytesMax: number): Refusal {

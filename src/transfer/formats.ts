@@ -10,6 +10,7 @@ const endings: Readonly<Record<string, FormatName>> = {
   '.ndjson': 'ndjson',
   '.jsonl': 'ndjson',
   '.csv': 'csv',
+  '.tsv': 'csv',
 };
 
 export type Compression = 'gz' | 'zst';

@@ -456,6 +456,7 @@ const wrongUsage: readonly (readonly [
     /no flag --since; export writes all plants; "plant-store plants list … --format csv"/,
   ],
   ['export x.csv --overwrit', /no flag --overwrit; did you mean --overwrite\?$/m],
+  ['export x.tsv', /end the name of the file with \.csv$/m],
   ['serve --prot 8080', /there is no flag --prot; did you mean --port\?/],
   ['plants list --token my-app', /no flag --token; did you mean --created-by\?$/m],
   ['plants count --csv', /no flag --csv; "plants list --format csv" prints CSV$/m],

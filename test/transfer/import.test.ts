@@ -11,20 +11,27 @@ import { lockStore, openStoreAt, storedPlants } from '../helpers/store-file.ts';
 
 const lockMs = 20;
 
-/** Imports lines, each a chunk of its own, into a new store. */
+function noCounts(): ImportCounts {
+  return { created: 0, same: 0, refused: new Map() };
+}
+
+/** Imports lines, each a chunk of its own, into a new store. The text `fail` throws instead. */
 async function importLines(
   t: TestContext,
   lines: readonly string[],
   told: Partial<ImportOptions>,
   prepare = (_path: string) => {},
+  counts: ImportCounts = noCounts(),
 ) {
   const path = await storePath(t);
   await using store = await openStoreAt(path, lockMs);
   prepare(path);
   async function* chunks() {
-    for (const line of lines) yield Buffer.from(`${line}\n`);
+    for (const line of lines) {
+      if (line === 'fail') throw new Error('the disk is gone');
+      yield Buffer.from(`${line}\n`);
+    }
   }
-  const counts: ImportCounts = { created: 0, same: 0, refused: new Map() };
   const options = {
     store,
     onRefused: () => {},
@@ -81,22 +88,8 @@ test('refusals come in the order of the file, whether the import or the store re
 });
 
 test('what reading throws comes after what was read before it has been stored', async (t) => {
-  const path = await storePath(t);
-  await using store = await openStoreAt(path, lockMs);
-  async function* chunks() {
-    yield Buffer.from('{"id":1,"name":"a"}\n');
-    throw new Error('the disk is gone');
-  }
-  const counts: ImportCounts = { created: 0, same: 0, refused: new Map() };
-  const options = {
-    store,
-    onRefused: () => {},
-    onProgress: () => {},
-    onWait: () => {},
-  };
-  await assert.rejects(
-    importPlants(chunks(), formats.ndjson.openReader(1_000), counts, options),
-    /the disk is gone/,
-  );
+  const counts = noCounts();
+  const lines = ['{"id":1,"name":"a"}', 'fail'];
+  await assert.rejects(importLines(t, lines, {}, undefined, counts), /the disk is gone/);
   assert.equal(counts.created, 1);
 });

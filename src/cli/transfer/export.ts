@@ -3,6 +3,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { setImmediate } from 'node:timers/promises';
 import { createGzip, createZstdCompress } from 'node:zlib';
+import { UsageError } from '../../config/values.ts';
 import { linkDurably, syncFolder } from '../../disk/files.ts';
 import { limits } from '../../limits.ts';
 import type { StoreLocation } from '../../store/location.ts';
@@ -37,6 +38,8 @@ export const exportCommand = command({
   ],
   async run({ values, positionals: [file = pipe] }, terminal) {
     const { format, compression } = fileFormat(file, values.format);
+    if (/\.tsv(\.gz|\.zst)?$/i.test(file))
+      throw new UsageError('an export of CSV has commas; end the name of the file with .csv');
     if (file !== pipe) checkDestination(file, values.store, values.overwrite);
     await using store = await openReader(values.store, limits.cli.readMs);
     await using snapshot = await store.openSnapshot();
