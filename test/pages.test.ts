@@ -104,6 +104,12 @@ test('every page and heading that the code names is there', () => {
     }
 });
 
+test('every test that a page names is there', () => {
+  for (const page of pages.filter((one) => one.startsWith('docs/')))
+    for (const [file] of readPage(page).matchAll(/\btest\/[a-z/-]+\.test\.ts\b/g))
+      assert(existsSync(join(root, file)), `${page}: there is no ${file}`);
+});
+
 test('the index of the documentation names every page of it', () => {
   const index = readPage('docs/README.md');
   for (const page of pages.filter((one) => /^docs\/.+\//.test(one)))
