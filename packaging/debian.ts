@@ -23,12 +23,6 @@ const sources = join(import.meta.dirname, 'debian');
 /** Where the files of `packaging/debian` go. */
 const places: Readonly<Record<string, string>> = {
   'plant-store.service': 'usr/lib/systemd/system/plant-store.service',
-  'plant-store-backup.service': 'usr/lib/systemd/system/plant-store-backup.service',
-  'plant-store-backup.timer': 'usr/lib/systemd/system/plant-store-backup.timer',
-  'plant-store-scrub.service': 'usr/lib/systemd/system/plant-store-scrub.service',
-  'plant-store-scrub.timer': 'usr/lib/systemd/system/plant-store-scrub.timer',
-  'plant-store-drill.service': 'usr/lib/systemd/system/plant-store-drill.service',
-  'plant-store-drill.timer': 'usr/lib/systemd/system/plant-store-drill.timer',
   'plant-store-litestream.service': 'usr/lib/systemd/system/plant-store-litestream.service',
   '../litestream.yml': 'usr/share/plant-store/litestream.yml',
   'plant-store.sysusers': 'usr/lib/sysusers.d/plant-store.conf',

@@ -154,9 +154,9 @@ test('the commands of the page for servers lead to tokens, probes and a verified
   assert.match(output, /^plant_store_/m);
   assert.match(output, /^plants +2$/m);
   assert.throws(() => create(1), /error: 401/);
-  const timers = run('systemctl list-timers --no-pager');
-  for (const name of ['backup', 'scrub', 'drill'])
-    assert.match(timers, new RegExp(` plant-store-${name}\\.timer `));
+  const backups = '/var/backups/plant-store';
+  const made = Number(run(`ls ${backups}/*.db | wc -l`));
+  assert(made >= 2, `the page made one backup, and the service another one: ${made}`);
 });
 
 test('the commands of the page of Litestream follow the store, and restore it', async (t) => {
@@ -176,7 +176,6 @@ test('the commands of the page of Litestream follow the store, and restore it', 
   run('rm -r /var/lib/plant-store/data');
   const typed = restore.replaceAll('/mnt/replica', replica);
   run(`cd /var/lib/plant-store && runuser --user plant-store -- bash -euc '${typed}'`);
-  assert.match(asService('doctor'), /last write .*; the last heartbeat of a service was \d+ s ago/);
   run('systemctl start plant-store plant-store-litestream');
   assert.equal(asService('plants count'), before);
   run(`systemctl disable --now plant-store-litestream && rm -r ${replica}`);
