@@ -75,14 +75,11 @@ const ofOthers = [
   'plant_store_last_backup_missing_plants',
   'plant_store_certificate_expires_seconds',
   'plant_store_issuer_keys_read_seconds',
-  'plant_store_spans_total',
   'plant_store_token_refusals_total',
   'plant_store_token_expires_seconds',
   'plant_store_token_old_secret_expires_seconds',
   'plant_store_token_old_secret_last_used_seconds',
-  'plant_store_job_failed',
-  'plant_store_job_age_seconds',
-  'plant_store_job_duration_seconds',
+  'plant_store_backup_failed',
 ];
 
 test('the metrics have what there is of a database and nothing else, and the dashboard and the alerts know both', async () => {
