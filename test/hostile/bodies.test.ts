@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
-import { type NewPlant, parseNewPlant } from '../../src/contract/plant.ts';
-import { type ProblemName, problems, Refusal } from '../../src/contract/problems.ts';
+import type { NewPlant } from '../../src/contract/plant.ts';
+import { type ProblemName, problems } from '../../src/contract/problems.ts';
 import { limits } from '../../src/limits.ts';
-import { runs, spelledPlant } from '../contract/json-text.ts';
-import { startServerOnNewStore } from '../helpers/program.ts';
+import { type HostileBody, hostileBody } from '../contract/hostile-bodies.ts';
+import { runs } from '../contract/json-text.ts';
+import { worthOf } from '../contract/plant-reference.ts';
+import { oneThread, startServerOnNewStore } from '../helpers/program.ts';
 import {
   assertRefusal,
   connectRaw,
@@ -14,16 +16,12 @@ import {
   rawRequest,
 } from '../helpers/raw.ts';
 import { storedPlants } from '../helpers/store-file.ts';
-import { type HostileBody, hostileBody, kindsOfBodies } from './hostile-bodies.ts';
-import { jsonCorpus, plantCorpus, wraps } from './json-corpus.ts';
 import { sendInLanes } from './lanes.ts';
-import { type Worth, worthOf } from './plant-reference.ts';
 import { report, scale } from './scale.ts';
 
 // The runs are the same every time; PROPERTY_SEED=7 makes them other ones (see json-text.ts).
 
 const { seed } = runs;
-const parsedBodies = scale({ short: 10_000, long: 1_000_000 });
 const sentBodies = scale({ short: 500, long: 50_000 });
 
 type Outcome = 'created' | ProblemName;
@@ -54,43 +52,6 @@ class Tally {
     }
   }
 }
-
-function outcomeOf(worth: Worth): Outcome {
-  return typeof worth === 'string' ? worth : 'created';
-}
-
-test('the reference reads any plant as what it was made from, however it is spelled', () => {
-  fc.assert(
-    fc.property(spelledPlant, ({ plant, body }) =>
-      assert.deepEqual(worthOf(Buffer.from(body)), plant),
-    ),
-    runs,
-  );
-});
-
-test('any bytes are read as the plant, or refused with the problem, that the reference finds', (t) => {
-  const tally = new Tally();
-  fc.assert(
-    fc.property(hostileBody, ({ kind, bytes }) => {
-      const worth = worthOf(bytes);
-      tally.add(kind, outcomeOf(worth));
-      const result = parseNewPlant(bytes);
-      assert.deepEqual(result instanceof Refusal ? result.problem : result, worth);
-    }),
-    { numRuns: parsedBodies, seed },
-  );
-  tally.report(t, 'parser');
-  // Otherwise the property above would say little.
-  for (const outcome of [
-    'created',
-    'bodyMalformed',
-    'notNewPlant',
-    'idNotInt64',
-    'textNotStorable',
-  ] as const) {
-    assert(tally.count(outcome) > parsedBodies / 40, `${outcome}: ${tally.count(outcome)}`);
-  }
-});
 
 interface Sent extends HostileBody {
   readonly index: number;
@@ -177,55 +138,6 @@ async function assertAllAnswered(t: TestContext, bodies: readonly HostileBody[])
   return tally;
 }
 
-/**
- * Every text of the corpus in each of its wraps, and the whole bodies. No two of them have the same
- * id by design.
- */
-function corpus(): HostileBody[] {
-  let n = 1_000_000;
-  const wrapped = Object.entries(jsonCorpus).flatMap(([kind, texts]) =>
-    texts.flatMap((text) =>
-      Object.values(wraps).map((wrap) => ({ kind, bytes: wrap(text, (n += 1)) })),
-    ),
-  );
-  const plants = Object.entries(plantCorpus).flatMap(([kind, texts]) =>
-    texts.map((text) => ({ kind, bytes: Buffer.from(text.replaceAll('N', `${(n += 1)}`)) })),
-  );
-  return [...wrapped, ...plants];
-}
-
-test('every text at the edges of JSON is read, wherever it stands in a body, as the reference reads it', (t) => {
-  const tally = new Tally();
-  for (const { kind, bytes } of corpus()) {
-    const worth = worthOf(bytes);
-    const result = parseNewPlant(bytes);
-    assert.deepEqual(
-      result instanceof Refusal ? result.problem : result,
-      worth,
-      `${kind}: ${bytes.toString('latin1').slice(0, 200)}`,
-    );
-    tally.add(kind, outcomeOf(worth));
-  }
-  tally.report(t, 'parser');
-});
-
-test('every text at the edges of JSON gets its code from the server, and only the plants are stored, exactly', async (t) => {
-  // In the short form each text stands in one or two of the nine places, in turn; the test above
-  // has all of them.
-  const bodies = corpus().filter((_, index) => index % scale({ short: 8, long: 1 }) === 0);
-  const tally = await assertAllAnswered(t, bodies);
-  tally.report(t, 'server');
-  for (const outcome of [
-    'created',
-    'bodyMalformed',
-    'notNewPlant',
-    'idNotInt64',
-    'textNotStorable',
-  ] as const) {
-    assert(tally.count(outcome) > 0, outcome);
-  }
-});
-
 test('any bytes as a body get the code of the reference, and only the plants are stored, exactly', async (t) => {
   const tally = await assertAllAnswered(
     t,
@@ -291,259 +203,103 @@ test('bodies up to the limit are read to their last byte, and larger ones are re
   assert(tally.count('created') > ways.length / 2, `${tally.count('created')}`);
 });
 
-const utf8 = 'application/json; charset=utf-8';
 const none: RawRequest['fields'] = {};
 
-/**
- * Header fields about the body, by what is special about them, and the answer to a plant that comes
- * with them.
- */
-const headers: Readonly<
-  Record<
-    string,
-    readonly (readonly [fields: NonNullable<RawRequest['fields']>, problem?: ProblemName])[]
-  >
-> = {
-  'the media type in any case (RFC 9110 §8.3.1)': [
-    ...[
-      'application/json',
+/** Values of Content-Type by what is special about them; undefined is none, a list is several. */
+interface MediaTypes {
+  readonly read: Readonly<Record<string, readonly string[]>>;
+  readonly refused: Readonly<Record<string, readonly (string | readonly string[] | undefined)[]>>;
+}
+
+const mediaTypes: MediaTypes = {
+  read: {
+    'the media type in any case (RFC 9110 §8.3.1)': [
       'Application/JSON',
       'APPLICATION/JSON',
-      '  application/json',
-      'application/json \t',
-    ].map(typed),
-  ],
-  'a charset that is UTF-8, however it is spelled': [
-    ...[
-      utf8,
+      '  application/json \t',
+    ],
+    'a charset that is UTF-8, however it is spelled': [
       'application/json;charset=utf-8',
-      'application/json ;\tcharset=utf-8',
-      'application/json; charset=UTF-8',
-    ].map(typed),
-    ...[
-      'application/json; charset=Utf-8',
-      'application/json; CHARSET=utf-8',
-      'application/json; charset="utf-8"',
-    ].map(typed),
-    ...[
-      'application/json; charset="UTF-8"',
+      'application/json ;\tCHARSET=Utf-8',
       'application/json; charset="ut\\f-8"',
       'application/json; charset=utf-8; charset=UTF-8',
-    ].map(typed),
-  ],
-  'parameters that mean nothing here (RFC 9110 §5.6.6)': [
-    ...[
-      'application/json;',
+    ],
+    'parameters that mean nothing here (RFC 9110 §5.6.6)': [
       'application/json; ;',
       'application/json;;; charset=utf-8;',
-      'application/json; version=1',
-    ].map(typed),
-    ...['application/json; charset=utf-8; version="1;2"', 'application/json; profile="a, b"'].map(
-      typed,
-    ),
-    ...['application/json; x="\\""; charset=utf-8'].map(typed),
-    ...[
-      'application/json; x="charset=latin1"',
-      'application/json; x=""',
-      'application/json; xcharset=latin1',
-    ].map(typed),
-    ...['application/json; x="\xe9"'].map(typed),
-  ],
-  'another charset': [
-    ...[
-      'utf8',
-      'utf-16',
-      'utf-16le',
-      'UTF-32',
-      'utf-7',
-      'iso-8859-1',
-      'latin1',
-      'us-ascii',
-      'windows-1252',
-      'x',
-      'utf-8x',
-      'xutf-8',
+      'application/json; version="1;2"',
+      'application/json; x="\\""; charset=utf-8',
+      'application/json; x="charset=latin1"; xcharset=latin1',
+      'application/json; x="\xe9"',
     ],
-    ...['utf_8'],
-    ...[
-      "'utf-8'",
-      '"utf-8 "',
-      '" utf-8"',
-      '""',
-      '"utf-8,utf-16"',
-      'utf-8*',
-      '"utf-16"',
-      'none',
-      '*',
-      'ut\\f-8',
-    ],
-  ].map((charset) => refusedType(`application/json; charset=${charset}`)),
-  'two charsets': [
-    ...[
-      'utf-8; charset=latin1',
-      'latin1; charset=utf-8',
-      '"utf-8"; x=1; charset="utf-16"',
-      'utf-8; CHARSET=utf-16',
-    ].map((charset) => refusedType(`application/json; charset=${charset}`)),
-  ],
-  'another media type': [
-    ...[
-      'text/json',
-      'application/x-json',
-      'application/jsonp',
-      'application/json5',
-      'application/json-seq',
-      'application/x-ndjson',
-    ],
-    ...[
-      'application/ld+json',
-      'application/problem+json',
-      'application/merge-patch+json',
-      'application/json+xml',
-    ],
-    ...['application/vnd.api+json'],
-    ...[
-      'text/plain',
-      'text/html',
-      'text/javascript',
-      'application/javascript',
-      'application/octet-stream',
-      'application/xml',
-      'image/png',
-    ],
-    ...[
-      'multipart/form-data; boundary=x',
-      'application/x-www-form-urlencoded',
-      'application/cbor',
-      'application/*',
-      '*/*',
-    ],
-    ...['xapplication/json'],
-  ].map(refusedType),
-  'no media type by its syntax': [
-    ...[
-      '',
-      ';',
-      '/',
-      'application',
-      'application/',
-      '/json',
-      'json',
-      'application /json',
-      'application/ json',
-      'application/json/',
-    ],
-    ...['application//json'],
-    ...[
-      'application/json charset=utf-8',
-      'application/json; charset',
-      'application/json; charset=',
-      'application/json; charset = utf-8',
-    ],
-    ...[
-      'application/json; =utf-8',
-      'application/json; charset="utf-8',
-      'application/json; charset=utf-8"',
-    ],
-    ...['application/json; charset=utf-8 x'],
-    ...[
-      'application/json; charset="utf-8"x',
-      'application/json; charset=utf-8 version=1',
-      'application/json; x',
-    ],
-    ...['application/json; x y=1'],
-    ...[
-      'application/json, charset=utf-8',
-      'application/json:',
-      '"application/json"',
-      'application\\json',
-      'application/json; x="\\"',
-    ],
-    ...['application/json; \xe9=1'],
-    ...[
-      'application/\xeason',
-      '\xa0application/json',
-      'application%2Fjson',
-      'mime:application/json',
-      'application/json; x=a/b',
-    ],
-  ].map(refusedType),
-  'several media types': [
-    ...[
-      'application/json, application/json',
-      'application/json, text/plain',
-      `${utf8}, application/json`,
-    ].map(refusedType),
-    ...['text/plain, application/json'].map(refusedType),
-    ...['application/json;, text/plain', 'application/json; charset="utf-8", text/plain'].map(
-      refusedType,
-    ),
-  ],
-  'Content-Type twice (RFC 9110 §5.3)': [
-    ...[
-      ['application/json', 'application/json'],
-      ['application/json', 'text/plain'],
-      ['text/plain', 'application/json'],
-      ['application/json;', 'text/plain'],
-      ['application/json;', 'application/json'],
-      ['application/json; charset="utf-8"', 'text/plain'],
-      ['', 'application/json'],
-      ['application/json', ''],
-    ].map(refusedType),
-  ],
-  'an absurdly long media type': [
-    ...[
+    'an absurdly long media type': [
       `application/json; x=${'a'.repeat(8_000)}`,
       `application/json; x="${'\\"'.repeat(4_000)}"`,
-    ].map(typed),
-    ...[`application/json${';'.repeat(8_000)}`].map(typed),
-    ...[`application/json${'; '.repeat(4_000)};`, `application/json${'; x=y'.repeat(1_500)}`].map(
-      typed,
-    ),
-    ...[`application/json;${' '.repeat(8_000)}charset=utf-8`].map(typed),
-    ...[
-      `application/json${'x'.repeat(8_000)}`,
-      `application/json; charset=${'utf-8'.repeat(1_500)}`,
+      `application/json${'; '.repeat(4_000)};`,
+      `application/json${'; x=y'.repeat(1_500)}`,
     ],
-    ...[`application/json; x="${'\\"'.repeat(4_000)}`],
-    ...[
-      `application/json${'; '.repeat(4_000)}=`,
-      `application/json${' ; '.repeat(3_000)}=`,
-      `application/json${'; x=y'.repeat(1_500)} z`,
-      'a/'.repeat(4_000),
+  },
+  refused: {
+    'another charset': [
+      'application/json; charset=utf8',
+      'application/json; charset=utf-16',
+      'application/json; charset=latin1',
+      'application/json; charset=utf-8x',
+      'application/json; charset="utf-8 "',
+      'application/json; charset=""',
+      'application/json; charset=utf-8*',
     ],
-  ].map((row) => (typeof row === 'string' ? refusedType(row) : row)),
-  'no Content-Type': [[{ 'Content-Type': undefined }, 'mediaTypeUnsupported']],
-  'a Content-Encoding, identity too (RFC 9110 §8.4.1)': [
-    ...[
-      'gzip',
-      'x-gzip',
-      'deflate',
-      'br',
-      'zstd',
-      'compress',
-      'identity',
-      'Identity',
-      'gzip, identity',
-      'identity, identity',
-      'x',
+    'two charsets': [
+      'application/json; charset=utf-8; charset=latin1',
+      'application/json; charset=latin1; CHARSET=utf-8',
+    ],
+    'another media type': [
+      'text/json',
+      'application/json5',
+      'application/ld+json',
+      'text/plain',
+      'application/x-www-form-urlencoded',
+      'application/*',
+      'xapplication/json',
+    ],
+    'no media type by its syntax': [
       '',
-      ',',
-      'utf-8',
-      '*',
-    ].map((coding) => [{ 'Content-Encoding': coding }, 'mediaTypeUnsupported'] as const),
-    [{ 'Content-Encoding': ['identity', 'gzip'] }, 'mediaTypeUnsupported'],
-  ],
-  'other fields about the body, which mean nothing here': [
-    [{ 'Content-Language': 'x' }],
-    [{ 'Content-Disposition': 'attachment; filename=x' }],
-    [{ 'Content-MD5': 'x' }],
-    [{ 'Content-Location': '/plants/1' }],
-    [{ 'Accept-Encoding': 'gzip' }],
-    [{ 'Accept-Charset': 'latin1' }],
-    [{ Accept: 'text/html' }],
-  ],
+      ';',
+      'json',
+      'application/',
+      'application/ json',
+      'application/json charset=utf-8',
+      'application/json; charset',
+      'application/json; charset = utf-8',
+      'application/json; charset="utf-8',
+      'application/json; charset="utf-8"x',
+      'application/json, charset=utf-8',
+      '"application/json"',
+      'application/json; \xe9=1',
+      '\xa0application/json',
+    ],
+    'several media types': [
+      'application/json, application/json',
+      'application/json, text/plain',
+      'application/json; charset="utf-8", text/plain',
+    ],
+    'Content-Type twice (RFC 9110 §5.3)': [
+      ['application/json', 'application/json'],
+      ['application/json;', 'text/plain'],
+      ['', 'application/json'],
+      ['application/json', ''],
+    ],
+    'an absurdly long media type': [
+      `application/json${'x'.repeat(8_000)}`,
+      `application/json; x="${'\\"'.repeat(4_000)}`,
+      `application/json${'; '.repeat(4_000)}=`,
+    ],
+    'no Content-Type': [undefined],
+  },
 };
+
+/** Values of Content-Encoding (RFC 9110 §8.4.1): each is refused, identity, too. */
+const codings = ['gzip', 'Identity', 'gzip, identity', 'x', '', ',', ['identity', 'gzip']];
 
 /** What is no plant, and sometimes not announced as one either. */
 const withoutPlant: readonly (readonly [
@@ -565,34 +321,31 @@ const withoutPlant: readonly (readonly [
   ['', { 'Content-Length': '1048577' }, 'bodyTooLarge'],
 ];
 
-type HeaderCase = readonly [fields: NonNullable<RawRequest['fields']>, problem?: ProblemName];
-
-function typed(type: string): HeaderCase {
-  return [{ 'Content-Type': type }];
-}
-
-function refusedType(type: string | readonly string[]): HeaderCase {
-  return [{ 'Content-Type': type }, 'mediaTypeUnsupported'];
-}
-
 test('a body is read if it is application/json in UTF-8 without a coding, and 41500 is answered to any other', async (t) => {
-  const { port, store } = await startServerOnNewStore(t);
+  const { port, store } = await startServerOnNewStore(t, ...oneThread);
   const connection = await connectRaw(t, port);
   const stored: [bigint, string, null][] = [];
   let id = 0;
-  for (const [kind, cases] of Object.entries(headers)) {
-    for (const [fields, problem] of cases) {
-      id += 1;
-      connection.send(rawRequest(`{"id":${id},"name":"Alder"}`, { fields }));
-      const reply = await connection.reply();
-      const what = JSON.stringify(fields).slice(0, 200);
-      assert.equal(reply.status, problem === undefined ? 200 : problems[problem].status, what);
-      if (problem === undefined) stored.push([BigInt(id), 'Alder', null]);
-      else assertRefusal(reply, problem);
-    }
-    const read = cases.filter(([, problem]) => problem === undefined).length;
-    report(t, { kind, count: cases.length, outcome: `${read} 200, ${cases.length - read} 41500` });
+  const send = async (fields: NonNullable<RawRequest['fields']>, problem?: ProblemName) => {
+    id += 1;
+    connection.send(rawRequest(`{"id":${id},"name":"Alder"}`, { fields }));
+    const reply = await connection.reply();
+    const what = JSON.stringify(fields).slice(0, 200);
+    assert.equal(reply.status, problem === undefined ? 200 : problems[problem].status, what);
+    if (problem === undefined) stored.push([BigInt(id), 'Alder', null]);
+    else assertRefusal(reply, problem);
+  };
+  for (const [kind, types] of Object.entries(mediaTypes.read)) {
+    for (const type of types) await send({ 'Content-Type': type });
+    report(t, { kind, count: types.length, outcome: '200' });
   }
+  for (const [kind, types] of Object.entries(mediaTypes.refused)) {
+    for (const type of types) await send({ 'Content-Type': type }, 'mediaTypeUnsupported');
+    report(t, { kind, count: types.length, outcome: '41500' });
+  }
+  for (const coding of codings) await send({ 'Content-Encoding': coding }, 'mediaTypeUnsupported');
+  await send({ 'Content-Language': 'x', 'Content-MD5': 'x', 'Content-Location': '/plants/1' });
+  await send({ 'Accept-Encoding': 'gzip', 'Accept-Charset': 'latin1', Accept: 'text/html' });
   for (const [body, fields, problem] of withoutPlant) {
     const one = await connectRaw(t, port);
     one.send(rawRequest(body, { fields: fields ?? {} }));
@@ -604,9 +357,4 @@ test('a body is read if it is application/json in UTF-8 without a coding, and 41
     outcome: '4 40000, 7 41500, 1 41300',
   });
   assert.deepEqual(storedPlants(store), stored);
-});
-
-test('every kind of hostile body is tried', () => {
-  const tried = new Set(fc.sample(hostileBody, { numRuns: 1_000, seed }).map(({ kind }) => kind));
-  assert.deepEqual([...tried].sort(), [...kindsOfBodies].sort());
 });

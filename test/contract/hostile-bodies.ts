@@ -10,7 +10,7 @@ import {
   spelled,
   spelledAs,
   spelledPlant,
-} from '../contract/json-text.ts';
+} from './json-text.ts';
 
 /** A body, and of which kind it is. */
 export interface HostileBody {
