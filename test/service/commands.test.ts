@@ -1,14 +1,13 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { symlinkSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { after, describe, test } from 'node:test';
+import { after, test } from 'node:test';
 import manifest from '../../package.json' with { type: 'json' };
 import { loadCommands } from '../../src/cli/commands.ts';
 import { parseCommandLine } from '../../src/config/command-line.ts';
-import { readPage } from '../helpers/pages.ts';
 import { pause } from '../helpers/pause.ts';
 import {
   create,
@@ -78,11 +77,6 @@ function addPlants(store: string, count: number, nameChars = 0): void {
 /** Runs a command that must succeed without a word on standard error. */
 async function output(store: string, ...args: string[]): Promise<string[]> {
   return linesOf(await runHere([...args, '--store', `sqlite:${store}`]));
-}
-
-/** Runs such a command in a process of its own. */
-async function outputOfProgram(store: string, ...args: string[]): Promise<string[]> {
-  return linesOf(await runProgram([...args, '--store', `sqlite:${store}`]));
 }
 
 /** An empty list says so. */
@@ -159,50 +153,6 @@ test('plants list and plants count take --created-by and --since, which tell wha
   }
 });
 
-test('plants list --created-by with a name that no token has had says so, and which one may be meant', async (t) => {
-  const store = await storeWithPlants(t);
-  alterStore(
-    store,
-    `INSERT INTO tokens (name, hash, role, created_at, revoked_at) VALUES ('former', x'01', 'create', 1, 2)`,
-  );
-  const list = (name: string) =>
-    runHere(['plants', 'list', '--created-by', name, '--store', `sqlite:${store}`]);
-  const unknown = `plant-store: sqlite:${store} has never had a token named`;
-  assert.deepEqual(await list('My-app'), {
-    code: 1,
-    stdout: '',
-    stderr: `${unknown} My-app; did you mean my-app?\n`,
-  });
-  assert.deepEqual(await list('x'), {
-    code: 1,
-    stdout: '',
-    stderr: `${unknown} x; "plant-store token list --store sqlite:${store}" shows the names\n`,
-  });
-  for (const name of ['former', 'import'])
-    assert.deepEqual(await list(name), { code: 0, stdout: '', stderr: 'No plant matches.\n' });
-});
-
-test('a count that is interrupted says so', async (t) => {
-  const interrupted = Promise.withResolvers<string>();
-  let endedBy = '';
-  const { stderr } = await runHere(
-    ['plants', 'count', '--store', `sqlite:${await storeWithPlants(t)}`],
-    {},
-    {
-      // As a signal, which waits for a turn of the event loop.
-      showProgress: () => void setImmediate(() => interrupted.resolve('SIGINT')),
-      untilSignal: () => interrupted.promise,
-      endBy: (signal) => {
-        endedBy = signal;
-      },
-    },
-  );
-  assert.deepEqual(
-    [stderr, endedBy],
-    ['plant-store: SIGINT has stopped the count before its end\n', 'SIGINT'],
-  );
-});
-
 /** What a command prints until a SIGINT that is sent after its first step. */
 async function untilInterrupted(
   store: string,
@@ -249,17 +199,6 @@ test('a list that is interrupted says so, and prints what was found', async (t) 
     assert.equal(lines.pop(), 'plant-store: SIGINT has stopped the list before its end');
     assert(lines.length > 0 && lines.length < 20, `${lines.length} lines`);
   }
-});
-
-test('an export into a file is interrupted, although the file takes each page at once', async (t) => {
-  const store = await storeWithToken(t);
-  addPlants(store, 20, 1_000_000);
-  const printed = await untilInterrupted(store, ['export']);
-  assert(printed.join('').split('"id"').length < 20);
-  assert.equal(
-    printed.at(-1),
-    'plant-store: SIGINT has stopped the export before its end; export again',
-  );
 });
 
 test('plants list --after and --limit go through the store page by page, and say where to go on', async (t) => {
@@ -370,14 +309,6 @@ test('plants list prints a table on a terminal, and lines of JSON there with --j
   assert.equal(withoutDetails(json.stdout), `${plants[0]}\n`);
 });
 
-test('plants list prints 100 plants unless it is told how many', async (t) => {
-  const store = await storeWithToken(t);
-  addPlants(store, 101);
-  const { stdout, stderr } = await runHere(['plants', 'list', '--store', `sqlite:${store}`]);
-  assert.equal(stdout.split('\n').length - 1, 100);
-  assert.match(stderr, /go on with --after 100/);
-});
-
 test('plants get prints one plant, by any id of int64', async (t) => {
   const store = await storeWithPlants(t);
   for (const plant of plants) {
@@ -385,22 +316,6 @@ test('plants get prints one plant, by any id of int64', async (t) => {
     assert.deepEqual(await output(store, 'plants', 'get', id), [plant]);
     assert.deepEqual(await output(store, 'plants', 'get', id, '--json'), [plant]);
   }
-});
-
-test('plants get ends with 1 and says so if there is no such plant', async (t) => {
-  const store = await storeWithPlants(t);
-  const { code, stdout, stderr } = await runHere([
-    'plants',
-    'get',
-    '9007199254740992',
-    '--store',
-    `sqlite:${store}`,
-  ]);
-  assert.deepEqual([code, stdout], [1, '']);
-  assert.equal(
-    stderr,
-    `plant-store: there is no plant with the id 9007199254740992 in sqlite:${store}\n`,
-  );
 });
 
 test('plants get takes several ids, and says which of them are not there', async (t) => {
@@ -466,18 +381,6 @@ test('whatever prints a record or a report takes --json', () => {
   );
 });
 
-test('the table of members for JSON has every command that takes --json', () => {
-  const [, table = ''] = readPage('docs/operate/command-line.md').split('| command | members |');
-  const [rows = ''] = table.split('\n\n');
-  const heads = [...rows.matchAll(/^\| (`.+?`) \|/gm)].flatMap(([, head = '']) =>
-    head.split(', ').map((name) => name.replaceAll('`', '')),
-  );
-  const names = commands
-    .filter(({ flags }) => (flags as readonly string[]).includes('json'))
-    .map(({ name }) => name);
-  assert.deepEqual(heads.toSorted(), [...names, 'verify --against'].toSorted());
-});
-
 test('token create --json prints the token with its name, its role and its end', async (t) => {
   const store = await storeWithToken(t);
   const record = async (...args: string[]) => {
@@ -497,11 +400,6 @@ test('token create --json prints the token with its name, its role and its end',
   assert.deepEqual(rest, { name: 'one', role: 'create' });
   const { expiresAt } = await record('two', '--role', 'operate', '--expires', '90d');
   assert.equal(new Date(expiresAt).toISOString(), expiresAt);
-});
-
-test('plants count prints how many plants there are', async (t) => {
-  assert.deepEqual(await output(await storeWithPlants(t), 'plants', 'count'), ['6']);
-  assert.deepEqual(await output(await storeWithToken(t), 'plants', 'count'), ['0']);
 });
 
 test('a reader that closes the pipe early is no failure of plants list', async (t) => {
@@ -603,23 +501,6 @@ test('a token name that is taken, and one that is not there, end with 1 and one 
   assert.match(mistyped.stderr, /never been a token named my-ap; did you mean my-app\?\n$/);
 });
 
-test('token list tells an expired token, and one that may only operate', async (t) => {
-  const store = await storeWithToken(t);
-  const { code } = await runHere([
-    'token',
-    'create',
-    'brief',
-    '--expires',
-    '1ms',
-    '--role',
-    'operate',
-    '--store',
-    `sqlite:${store}`,
-  ]);
-  assert.equal(code, 0);
-  assert.match((await output(store, 'token', 'list')).join('\n'), /\nbrief +operate +expired /);
-});
-
 test('every command gets its turn while a server commits without pause', async () => {
   const { store, plantsUrl } = sharedServer();
   let lastId = 0;
@@ -632,49 +513,22 @@ test('every command gets its turn while a server commits without pause', async (
       assert.equal(reply.status, 200, body);
     }
   };
-  const clients = Promise.all(Array.from({ length: 8 }, client));
+  const clients = Promise.all(Array.from({ length: 2 }, client));
   // A client that fails must not leave the rest running.
   clients.catch(() => (busy = false));
 
   const before = lastId;
-  for (const name of ['one', 'two', 'three']) {
-    const { code, stderr } = await runProgram([
-      'token',
-      'create',
-      name,
-      '--store',
-      `sqlite:${store}`,
-    ]);
-    assert.equal(code, 0, stderr);
-  }
-  assert.equal(
-    (await runProgram(['token', 'revoke', 'two', '--store', `sqlite:${store}`])).code,
-    0,
-  );
-  const counted = Number((await outputOfProgram(store, 'plants', 'count'))[0]);
-  assert.deepEqual(await outputOfProgram(store, 'plants', 'get', '1'), ['{"id":1,"name":"Alder"}']);
+  const made = await runProgram(['token', 'create', 'one', '--store', `sqlite:${store}`]);
+  assert.equal(made.code, 0, made.stderr);
+  const { stdout } = await runProgram(['plants', 'count', '--store', `sqlite:${store}`]);
+  const counted = Number(stdout);
   const loaded = lastId - before;
   busy = false;
   await clients;
 
-  assert(loaded > 100, `the server had only ${loaded} creates meanwhile`);
+  assert(loaded > 10, `the server had only ${loaded} creates meanwhile`);
   assert(counted > 0 && counted <= lastId);
   assert.equal(storedPlants(store).length, lastId);
-});
-
-test('a path that the operating system refuses ends a command with 1 and one line that names it', async (t) => {
-  const store = await storeWithPlants(t);
-  const loop = join(await temporaryFolder(t), 'loop');
-  symlinkSync(loop, loop);
-  for (const args of [
-    ['backup', loop, '--store', `sqlite:${store}`],
-    ['verify', loop],
-    ['restore', loop, '--store', `sqlite:${store}`],
-  ]) {
-    const { code, stdout, stderr } = await runHere(args);
-    assert.deepEqual([code, stdout], [1, '']);
-    assert.match(stderr, /^plant-store: ELOOP: [^\n]*loop'\n$/);
-  }
 });
 
 test('--version and -V print that of the package', async () => {
@@ -694,38 +548,16 @@ test('help names every command; without a command it is shown too, as wrong usag
   assert.deepEqual(await runHere([]), { code: 2, stdout: '', stderr: stdout });
 });
 
-describe('help', () => {
+test('the help of each command shows its flags, and examples that it takes, in 80 columns', async () => {
   for (const known of commands) {
-    test(`${known.name} --help shows its flags with their defaults, and examples that it takes`, async () => {
-      const { code, stdout, stderr } = await runHere([...known.name.split(' '), '--help']);
-      assert.deepEqual([code, stderr], [0, '']);
-      for (const flag of known.flags) assert.match(stdout, new RegExp(`^  --${flag}\\b`, 'm'));
-      const examples = (stdout.split('\nExamples:\n')[1] ?? '').trimEnd().split('\n');
-      assert(
-        examples.length > 0 &&
-          examples.every((example) => /^ {2}([A-Z_]+=\S+ )?plant-store /.test(example)),
-        stdout,
-      );
-
-      for (const example of examples) parses(known, example.trim());
-      const helpAlone = stdout.split('\nExamples:\n')[0] ?? '';
-      assert(
-        helpAlone.split('\n').every((line) => line.length <= 80),
-        'it fits 80 columns',
-      );
-      assert.deepEqual(await runHere(['help', ...known.name.split(' ')]), { code, stdout, stderr });
-    });
+    const { code, stdout, stderr } = await runHere([...known.name.split(' '), '--help']);
+    assert.deepEqual([code, stderr], [0, '']);
+    for (const flag of known.flags) assert.match(stdout, new RegExp(`^  --${flag}\\b`, 'm'));
+    const [alone = '', examples = ''] = stdout.split('\nExamples:\n');
+    for (const example of examples.trimEnd().split('\n')) parses(known, example.trim());
+    assert(alone.split('\n').every((line) => line.length <= 80));
+    assert.deepEqual(await runHere(['help', ...known.name.split(' ')]), { code, stdout, stderr });
   }
-});
-
-test('the help of a family tells what its commands are for', async () => {
-  const { code, stdout, stderr } = await runHere(['token', '--help']);
-  assert.deepEqual([code, stderr], [0, '']);
-  const words = stdout.replaceAll(/\s+/g, ' ');
-  for (const { name, summary } of commands.filter((known) => known.name.startsWith('token ')))
-    assert(words.includes(summary), name);
-  assert.match(words, /"plant-store help token create" shows the flags and examples/);
-  assert.deepEqual(await runHere(['help', 'token']), { code, stdout, stderr });
 });
 
 /** As the program would take it. */
@@ -755,15 +587,9 @@ test('the examples of the token and plants commands work as they stand, one afte
       .filter(({ name }) => name.startsWith(`${family} `))
       .flatMap((known) => known.examples);
     assert(examples.length > 3);
-    for (const example of examples) {
-      const args = ['-c', `${asInstalled} ${example}`];
-      const { status, stderr } = spawnSync('bash', args, {
-        cwd: folder,
-        env: {},
-        encoding: 'utf8',
-      });
-      assert.equal(status, 0, `${example}: ${stderr}`);
-    }
+    const args = ['-ec', [asInstalled, ...examples].join('\n')];
+    const { status, stderr } = spawnSync('bash', args, { cwd: folder, env: {}, encoding: 'utf8' });
+    assert.equal(status, 0, stderr);
   };
 
   run('token');

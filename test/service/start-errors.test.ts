@@ -16,13 +16,8 @@ import { type AddressInfo, createServer } from 'node:net';
 import { dirname, join, relative } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { Readable } from 'node:stream';
-import { after, describe, type TestContext, test } from 'node:test';
-import {
-  demandKnownVariables,
-  parseCommandLine,
-  variableOf,
-} from '../../src/config/command-line.ts';
-import { withoutSettings } from '../../src/config/environment.ts';
+import { after, describe, test } from 'node:test';
+import { parseCommandLine, variableOf } from '../../src/config/command-line.ts';
 import { type FlagName, flags } from '../../src/config/flags.ts';
 import {
   commandLine,
@@ -56,11 +51,6 @@ function database(path: string, sql: string): void {
 
 /** Starts that cannot work: what is put into an empty folder, and the store to start on in it. */
 const badStores: Record<string, { path: string; prepare(folder: string): void; says: RegExp }> = {
-  'in a folder that cannot be made because a file is in the way': {
-    path: 'file/store/plants.db',
-    prepare: (folder) => writeFileSync(join(folder, 'file'), ''),
-    says: /file\/store\/plants\.db: .*file is a file and not a folder; move that file away/,
-  },
   'that is a folder': {
     path: 'plants.db',
     prepare: (folder) => mkdirSync(join(folder, 'plants.db')),
@@ -75,15 +65,6 @@ const badStores: Record<string, { path: string; prepare(folder: string): void; s
     path: 'other.db',
     prepare: (folder) =>
       database(join(folder, 'other.db'), 'CREATE TABLE plants (id INTEGER PRIMARY KEY)'),
-    says: /other\.db is an SQLite database of another program/,
-  },
-  'that is an empty database which another program has marked as its own': {
-    path: 'other.db',
-    prepare: (folder) =>
-      database(
-        join(folder, 'other.db'),
-        'PRAGMA application_id = 7; CREATE TABLE t (x); DROP TABLE t',
-      ),
     says: /other\.db is an SQLite database of another program/,
   },
   'whose plants have no primary key, and a column more': {
@@ -109,15 +90,6 @@ const badStores: Record<string, { path: string; prepare(folder: string): void; s
     },
     says: /: tokens_name_in_force lacks "CREATE UNIQUE INDEX tokens_name_in_force ON tokens .*", .*heartbeat lacks "CREATE TABLE heartbeat STRICT", heartbeat has "CREATE TABLE heartbeat";/,
   },
-  'with the marks of a new store and the tables of another program': {
-    path: 'other.db',
-    prepare: (folder) =>
-      database(
-        join(folder, 'other.db'),
-        'PRAGMA application_id = 0x506c6e74; CREATE TABLE plants (id INTEGER PRIMARY KEY)',
-      ),
-    says: /other\.db is an SQLite database of another program/,
-  },
   'of a newer schema': {
     path: 'plants.db',
     prepare: (folder) =>
@@ -130,11 +102,6 @@ const badStores: Record<string, { path: string; prepare(folder: string): void; s
   'whose first token was replaced by something else': {
     path: 'plants.db',
     prepare: (folder) => writeFileSync(join(folder, 'first-start.token'), 'no token\n'),
-    says: /first-start\.token should hold the first token, but holds something else; move it away/,
-  },
-  'whose first token is a pipe': {
-    path: 'plants.db',
-    prepare: (folder) => void spawnSync('mkfifo', [join(folder, 'first-start.token')]),
     says: /first-start\.token should hold the first token, but holds something else; move it away/,
   },
 };
@@ -196,29 +163,6 @@ test('a command on a store that is not there ends with 1, makes none, and names 
   assert.deepEqual([readFileSync(store, 'utf8'), readdirSync(dirname(store))], ['', ['plants.db']]);
 });
 
-test('a command in a folder without the default store says that its path is relative', async (t) => {
-  const folder = await temporaryFolder(t);
-  const { stderr } = spawnSync(...commandLine('plants', 'count'), {
-    ...{ cwd: folder, encoding: 'utf8' },
-    env: withoutSettings(process.env),
-  });
-  assert(
-    stderr.startsWith(
-      `plant-store: there is no store at ${folder}/data/plants.db (the default data/plants.db is relative to the current folder); name the store with --store or PLANT_STORE_STORE, or`,
-    ),
-    stderr,
-  );
-});
-
-test('serve where no user can make a file ends with 1 and one line that names the path', async () => {
-  const ended = await runHere(['serve', '--port', '0', '--store', 'sqlite:/proc/plants.db']);
-  assertOneLine(
-    ended,
-    1,
-    /\/proc\/plants.db .*; check that .* writable, or choose another with --store/,
-  );
-});
-
 const nobody = 65_534;
 const user = process.getuid?.() === 0 ? { uid: nobody, gid: nobody } : {};
 
@@ -250,10 +194,6 @@ describe('a store that this user may not use', { skip: checkoutIsClosed }, () =>
       join(folder, 'plants.db'),
       `may not read( and write)? ${folder}/plants\\.db;`,
     ],
-    'because of its log': (folder) => [
-      join(folder, 'plants.db-wal'),
-      `may not read( and write)? ${folder}/plants\\.db-wal;`,
-    ],
   };
   for (const [what, close] of Object.entries(closed)) {
     test(`${what} is not taken for one that is not there, and who may not do what is said`, async (t) => {
@@ -269,39 +209,12 @@ describe('a store that this user may not use', { skip: checkoutIsClosed }, () =>
       const wayOut =
         '(run this as the user that owns it \\(uid 0\\), or let this user do that|change its mode with chmod), or choose';
       const line = new RegExp(`cannot open the store at ${store}: the user \\S+ ${says} ${wayOut}`);
-      for (const command of [['plants', 'count'], ['token', 'create', 'x'], ['verify']]) {
-        assertOneLine(asUser(...command, '--store', `sqlite:${store}`), 1, line);
-      }
+      assertOneLine(asUser('plants', 'count', '--store', `sqlite:${store}`), 1, line);
       const ended = asUser('serve', '--port', '0', '--store', `sqlite:${store}`);
       assert.match(ended.stderr, new RegExp(`: the user \\S+ ${says}`));
       assert.equal(ended.code, 1);
       chmodSync(folder, 0o700);
     });
-  }
-});
-
-test('a store behind a link to nothing, or below a file, is said to be not there for that reason', async (t) => {
-  const folder = await temporaryFolder(t);
-  const link = join(folder, 'link.db');
-  symlinkSync('/nonexistent/plants.db', link);
-  writeFileSync(join(folder, 'file'), '');
-  for (const [store, why] of [
-    [
-      link,
-      `${link} is a link to /nonexistent/plants.db, which does not exist; mount or make the target of the link`,
-    ],
-    [
-      join(folder, 'file/plants.db'),
-      `${folder}/file is a file and not a folder; move that file away`,
-    ],
-  ] as const) {
-    const says = `there is no store at ${store}: ${why}`;
-    assertOneLine(
-      await runHere(['plants', 'count', '--store', `sqlite:${store}`]),
-      1,
-      new RegExp(`${says}, or name the store with --store`),
-    );
-    assert((await runHere(['doctor', '--store', `sqlite:${store}`])).stdout.includes(says));
   }
 });
 
@@ -341,31 +254,17 @@ test('serve on a port that another server has ends with 1, one line that names i
   await startServer(t, store, oneThread);
 });
 
-for (const [what, host] of [
-  ['an address of another machine', '203.0.113.7'],
-  ['an unknown name', 'plants.invalid'],
-  ['no address at all', 'not an address'],
-] as const) {
-  test(`serve with a --host that is ${what} ends with 1 and one line that names it`, async (t) => {
-    const store = await storePath(t);
+test('serve with a --host that is no address of this machine ends with 1 and one line that names it', async (t) => {
+  const store = `sqlite:${await storePath(t)}`;
+  for (const host of ['203.0.113.7', 'plants.invalid', 'not an address'])
     assertOneLine(
-      await runHere(['serve', '--port', '0', '--host', host, '--store', `sqlite:${store}`]),
+      await runHere(['serve', '--port', '0', '--host', host, '--store', store]),
       1,
       new RegExp(`${host} is not an address of this machine; choose another address with --host`),
     );
-  });
-}
-
-test('serve with a --token-file that cannot be read ends with 1 and one line that names it', async (t) => {
-  const folder = await temporaryFolder(t);
-  const store = `sqlite:${join(folder, 'plants.db')}`;
-  for (const file of [join(folder, 'missing'), folder]) {
-    const ended = await runHere(['serve', '--port', '0', '--store', store, '--token-file', file]);
-    assertOneLine(ended, 1, new RegExp(`cannot read --token-file ${file}`));
-  }
 });
 
-test('a --token-file that is no regular file, or too large, is not waited for and not read whole', async (t) => {
+test('a --token-file that is missing, no regular file, or too large, is not waited for and not read whole', async (t) => {
   const folder = await temporaryFolder(t);
   const store = `sqlite:${join(folder, 'plants.db')}`;
   const [pipe, large] = [join(folder, 'pipe'), join(folder, 'large')];
@@ -374,6 +273,8 @@ test('a --token-file that is no regular file, or too large, is not waited for an
   writeFileSync(large, token);
   truncateSync(large, 4 * 1_024 ** 3);
   const wayOut = 'put the token into a file, or give it in PLANT_STORE_TOKEN';
+  const missing = ['serve', '--port', '0', '--store', store, '--token-file', join(folder, 'none')];
+  assertOneLine(await runHere(missing), 1, /cannot read --token-file \S+none/);
   for (const [file, reason] of [
     [pipe, 'a pipe and not a regular file'],
     ['/dev/zero', 'a device and not a regular file'],
@@ -425,7 +326,7 @@ test('a fixed token that no client could send ends serve with 2, and is not show
   );
 });
 
-/** What is typed wrongly, and what the one line must name. */
+/** What is typed wrongly, and what the one line must name: one of each kind. */
 const wrongUsage: readonly (readonly [
   args: string,
   says: RegExp,
@@ -435,140 +336,44 @@ const wrongUsage: readonly (readonly [
   ['lost', /"lost"; "plant-store --help" lists the commands/],
   ['--json plants list', /--json is no command; flags come after/],
   ['plants lst', /"plants lst"; did you mean "plant-store plants list"\?/],
-  ['version', /"version"; did you mean "plant-store --version"\?$/m],
-  ['config', /did you mean "plant-store status --settings"\?$/m],
-  ['backups', /did you mean "plant-store status --backups"\?$/m],
-  ['refusals', /did you mean "plant-store tail"\?$/m],
-  ['list', /did you mean "plant-store plants list"\?$/m],
-  ['get 1', /there is no command "get"; did you mean "plant-store plants get ID"\?$/m],
-  ['find alder', /did you mean "plant-store plants list --name-contains TEXT"\?$/m],
-  ['plants search', /did you mean "plant-store plants list --name-contains TEXT"\?$/m],
-  [
-    'plants export x.csv',
-    /"plants export"; did you mean "plant-store export FILE" or "plant-store plants list … --format csv"\?$/m,
-  ],
-  ['plants delete 1', /"plants delete"; "plant-store --help" lists the commands$/m],
-  ['tokens', /did you mean "plant-store token list"\?$/m],
-  ['token renew my-app', /"token renew"; did you mean "plant-store token rotate NAME"\?$/m],
-  ['token delete my-app', /"token delete"; did you mean "plant-store token revoke NAME"\?$/m],
-  [
-    'export x.csv --since 1h',
-    /no flag --since; export writes all plants; "plant-store plants list … --format csv"/,
-  ],
-  ['export x.csv --overwrit', /no flag --overwrit; did you mean --overwrite\?$/m],
-  ['export x.tsv', /end the name of the file with \.csv$/m],
-  ['serve --prot 8080', /there is no flag --prot; did you mean --port\?/],
-  ['plants list --token my-app', /no flag --token; did you mean --created-by\?$/m],
-  ['plants count --csv', /no flag --csv; "plants list --format csv" prints CSV$/m],
-  ['tail -n 5', /no flag -n; did you mean --last\?$/m],
-  ['tail --constructor', /no flag --constructor; --help lists the flags$/m],
-  ['plants list --constructor', /no flag --constructor; --help lists the flags$/m],
-  ['tail -f', /no flag -f; tail follows by itself$/m],
-  ['plants list --name Alder', /no flag --name; did you mean --name-contains\?/],
-  ['tail --token', /--token needs a value: NAME/],
-  ['tail --code 401', /--code must be .*, of this HTTP status one of 40100, 40101; it is "401"$/m],
-  ['tail --code 409', /--code must be an error code for clients, such as 40004; it is "409"$/m],
-  ['explain 402', /there is no error code with the HTTP status 402$/m],
-  ['plants list --json=yes', /--json takes no value$/m],
-  ['plants list -x', /no flag -x; --help lists the flags/],
-  ['plants list --tag --details', /--tag needs a value: TAG; .* written as --tag=VALUE/],
-  ['serve --port', /--port/],
-  ['serve --port x', /--port must be a whole number from 0 to 65535; it is "x"/],
-  ['serve --port 65536', /--port must be .*"65536"/],
-  ['serve --port -1', /--port must be .*"-1"/],
-  [
-    'serve',
-    /PLANT_STORE_PORT must be a whole number from 0 to 65535; it is "x"/,
-    { PLANT_STORE_PORT: 'x' },
-  ],
-  [
-    'serve',
-    /PLANT_STORE_DRAIN_TIMEOUT must be a time such as .*; it is "10"/,
-    { PLANT_STORE_DRAIN_TIMEOUT: '10' },
-  ],
-  ['serve', /PLANT_STORE_STORE must be sqlite:PATH/, { PLANT_STORE_STORE: 'plants.db' }],
-  ['serve --store plants.db', /--store must be sqlite:PATH/],
-  [
-    'serve --store /srv/plants.db',
-    /, such as sqlite:\/srv\/plants\.db; it is "\/srv\/plants\.db"$/m,
-  ],
-  ['serve --store sqlite::memory:', /--store must be sqlite:PATH/],
-  ['serve --store sqlite:', /--store must be sqlite:PATH/],
-  [
-    'serve --store postgres://ada:secret@db/plants?sslmod=require',
-    /--store has the parameter sslmod, .*; it is "postgres:…"$/m,
-  ],
-  ['serve --base-path plants', /--base-path must be a path/],
-  ['serve --body-limit 1MB', /--body-limit must be a whole number/],
-  ['serve --request-timeout 0s', /--request-timeout must be a time/],
-  ['serve --log-level loud', /--log-level must be one of debug, info, warn, error/],
-  ['serve --log-format xml', /--log-format must be one of auto, json, text/],
-  ['serve now', /serve does not take "now"/],
-  ['serve postgres://eve:secret@h/d', /serve does not take "postgres:\/\/…"/],
   ['plants', /plants needs a second word.*plants get.*plants list.*plants count/],
   ['plants get', /plants get needs ID/],
   ['plants get one', /ID must be an integer .*"one"/],
   ['plants get 9223372036854775808', /ID must be an integer .*"9223372036854775808"/],
   ['plants get 1 -', /- takes the ids from standard input; give - alone/],
   ['plants count 2', /plants count does not take "2"/],
-  ['plants list --after 1.5', /--after must be an integer/],
-  ['plants list --limit 0', /--limit must be a whole number from 1/],
-  ['plants list --limit -1', /--limit must be .*"-1"/],
   ['plants count --limit 1', /--limit/],
-  ['token create', /token create needs NAME/],
+  ['plants list --tag --json', /--tag needs a value: TAG; .* written as --tag=VALUE/],
+  ['plants list --json=yes', /--json takes no value$/m],
+  ['plants list -x', /no flag -x; --help lists the flags/],
+  ['plants list --constructor', /no flag --constructor; --help lists the flags$/m],
+  ['plants list --limit 0', /--limit must be a whole number from 1/],
+  ['serve --prot 8080', /there is no flag --prot; did you mean --port\?/],
+  ['serve --port 65536', /--port must be a whole number from 0 to 65535; it is "65536"/],
+  ['serve --host ', /--host needs a value; it is ""/],
+  ['serve', /PLANT_STORE_PORT must be .*; it is "x"/, { PLANT_STORE_PORT: 'x' }],
+  ['serve', /PLANT_STORE_DRAIN_TIMEOUT must be a time/, { PLANT_STORE_DRAIN_TIMEOUT: '10' }],
+  ['serve', /PLANT_STORE_STORE must be sqlite:PATH/, { PLANT_STORE_STORE: 'plants.db' }],
+  ['serve', /PLANT_STORE_TOKEN must hold one token/, { PLANT_STORE_TOKEN: '' }],
+  ['serve --store /srv/plants.db', /, such as sqlite:\/srv\/plants\.db; it is "\/srv/],
+  ['serve --store sqlite::memory:', /--store must be sqlite:PATH/],
+  ['serve --store postgres://ada:secret@db/p?sslmod=require', /sslmod, .*; it is "postgres:…"$/m],
+  ['serve --base-path plants', /--base-path must be a path/],
+  ['serve --body-limit 1MB', /--body-limit must be a whole number/],
+  ['serve --log-level loud', /--log-level must be one of debug, info, warn, error/],
+  ['serve postgres://eve:secret@h/d', /serve does not take "postgres:\/\/…"/],
   ['token create two\twords', /NAME must be/],
-  [
-    'token create environment',
-    /NAME must be .* other than environment and import: plants that came without a token/,
-  ],
   ['token create import --role operate', /NAME must be .* other than environment and import/],
   ['token create my-app --role admin', /--role must be one of create, operate/],
   ['token create my-app --expires tomorrow', /--expires must be a time/],
-  ['token revoke', /token revoke needs NAME/],
-  ['serve --host ', /--host needs a value; it is ""/],
   ['backup  --keep 24h:1h', /backup needs DEST/],
-  ['plants get 1 ', /plants get needs ID/],
-  ['serve', /PLANT_STORE_TOKEN must hold one token/, { PLANT_STORE_TOKEN: '' }],
-  [
-    'plants count',
-    /there is no variable PLANT_STORE_PROT; did you mean PLANT_STORE_PORT\?$/m,
-    { PLANT_STORE_PROT: '9' },
-  ],
-  [
-    'healthcheck',
-    /there is no variable PLANT_STORE_TOKENFILE; did you mean PLANT_STORE_TOKEN_FILE\?$/m,
-    { PLANT_STORE_TOKENFILE: '/run/secrets/token' },
-  ],
-  [
-    'serve',
-    /there is no variable PLANT_STORE_GARDEN; .*--help lists the flags$/m,
-    { PLANT_STORE_GARDEN: 'secret' },
-  ],
+  ['plants count', /no variable PLANT_STORE_PROT; did you mean.*PORT/, { PLANT_STORE_PROT: '9' }],
+  ['serve', /no variable PLANT_STORE_GARDEN; .*--help/, { PLANT_STORE_GARDEN: 'secret' }],
 ];
 
-for (const [args, says, variables = {}] of wrongUsage) {
-  const settings = Object.entries(variables).map(([name, value]) => `${name}=${value} `);
-  test(`${JSON.stringify(`${settings}plant-store ${args}`)} ends with 2 and names what is wrong`, async () => {
+test('wrong usage ends with 2, and one line names what is wrong', async () => {
+  for (const [args, says, variables] of wrongUsage)
     assertOneLine(await runHere(args.split(' '), variables), 2, says);
-  });
-}
-
-test('wrong usage ends the process with 2, by flag, by variable and by command', async () => {
-  assertOneLine(
-    await runProgram(['serve', '--port', 'x']),
-    2,
-    /--port must be a whole number from 0 to 65535; it is "x"/,
-  );
-  assertOneLine(
-    await runHere(['serve'], { PLANT_STORE_PORT: 'x' }),
-    2,
-    /PLANT_STORE_PORT must be .*"x"/,
-  );
-  assertOneLine(
-    await runHere(['serv']),
-    2,
-    /there is no command "serv"; did you mean "plant-store serve"\?/,
-  );
 });
 
 test('a flag counts before its variable', async (t) => {
@@ -596,20 +401,6 @@ test('an empty value is an error for each flag but --tag, and for each variable 
   }
 });
 
-test('the variables that Kubernetes sets for a Service are no misspelled settings', () => {
-  demandKnownVariables({
-    PLANT_STORE_WEB_SERVICE_HOST: '10.0.0.1',
-    PLANT_STORE_WEB_SERVICE_PORT_HTTP: '80',
-    PLANT_STORE_WEB_PORT: 'tcp://10.0.0.1:80',
-    PLANT_STORE_WEB_PORT_80_TCP: 'tcp://10.0.0.1:80',
-    PLANT_STORE_WEB_PORT_80_TCP_ADDR: '10.0.0.1',
-  });
-  assert.throws(
-    () => demandKnownVariables({ PLANT_STORE_WEB_PORT: '80' }),
-    /PLANT_STORE_WEB_PORT;/,
-  );
-});
-
 /** With what a person is shown at the start. */
 const welcoming = [...oneThread, '--log-format', 'text'];
 
@@ -635,7 +426,7 @@ function pasteCurl(welcome: string, variables: Record<string, string> = {}): str
   return reply;
 }
 
-for (const name of ['plain', `O'Hara's "$HOME" \`id\` plants; \\ & {more}`, '--flag']) {
+for (const name of [`O'Hara's "$HOME" \`id\` plants; \\ & {more}`]) {
   test(`the curl line printed at the first start works as it is, with the store in the folder ${name}`, {
     skip: curlMissing,
   }, async (t) => {
@@ -680,86 +471,27 @@ test('the curl line works with the token of the environment, on all addresses an
   assert.equal(pasteCurl(welcome, variables), '{"name":"Alder","tag":"Alnus"}');
 });
 
-test('a start on a store with plants says how to make a token where the first is gone', async (t) => {
-  const store = await storePath(t);
-  await storedToken(store, 'first-start');
-  database(store, `INSERT INTO plants VALUES (1, 'Alder', NULL, 0, 0)`);
-
-  const welcome = await welcomeOf(await startServer(t, store, welcoming, {}));
-
-  assert.match(
-    welcome,
-    /plants\.db\n {2}token {4}make one with: plant-store token create NAME --store sqlite:\/\S+\n/,
-  );
-});
-
-test('the start that makes a store says so with its whole path, and the next start does not', async (t) => {
-  const store = join(await temporaryFolder(t), 'data/plants.db');
-  const start = (args: readonly string[]) => startServer(t, relative(process.cwd(), store), args);
-  const first = await start(oneThread);
-  const made = `"store":"${store}","msg":"there was no store; a new store has been made"}`;
-  assert(first.stderr().includes(made), first.stderr());
-  await first.stop();
-
-  const second = await start(welcoming);
-
-  assert.doesNotMatch(second.stderr(), /there was no store/);
-  assert.match(await welcomeOf(second), new RegExp(`^  store    ${store}$`, 'm'));
-});
-
-test('a pipe in the place of a first token that is no longer needed does not hold the start up', async (t) => {
-  const store = await storePath(t);
-  await storedToken(store, 'mine');
-  spawnSync('mkfifo', [join(dirname(store), 'first-start.token')]);
-  const welcome = await welcomeOf(await startServer(t, store, welcoming, {}));
-  assert.match(
-    welcome,
-    /token {4}make one with: plant-store token create NAME --store sqlite:\/\S+\n/,
-  );
-});
-
-test('a first token that cannot be read and is no longer needed does not keep the service from starting', async (t) => {
-  const store = await storePath(t);
-  await storedToken(store, 'mine');
-  // To read a page of a process that is not mapped is an error for every user, root too.
-  symlinkSync('/proc/self/mem', join(dirname(store), 'first-start.token'));
-  const welcome = await welcomeOf(await startServer(t, store, welcoming, {}));
-  assert.match(
-    welcome,
-    /token {4}make one with: plant-store token create NAME --store sqlite:\/\S+\n/,
-  );
-});
-
-async function logOf(
-  t: TestContext,
-  ...args: string[]
-): Promise<{ stdout: string; lines: string[] }> {
-  const server = await startServer(t, await storePath(t), [...oneThread, ...args]);
+test('off a terminal nothing is on standard output, and each line on standard error is an event', async (t) => {
+  const server = await startServer(t, await storePath(t), oneThread);
   assert.equal(await server.stop(), 0);
-  return { stdout: server.stdout(), lines: server.stderr().trimEnd().split('\n') };
-}
-
-for (const args of [[], ['--log-format', 'json']]) {
-  test(`off a terminal ${args.join(' ')} nothing is on standard output, and each line on standard error is an event`, async (t) => {
-    const { stdout, lines } = await logOf(t, ...args);
-    assert.equal(stdout, '');
-    // What the machine is warned of, such as root or a disk in memory, is not the same everywhere.
-    const events = lines.map((line) => JSON.parse(line)).filter(({ level }) => level !== 'warn');
-    assert.deepEqual(
-      events.map(({ msg }) => msg),
-      ['there was no store; a new store has been made', 'ready', 'stopping', 'stopped'],
-    );
-    for (const { level, time, pid } of events) {
-      assert.equal(level, 'info');
-      assert.equal(new Date(time).toISOString(), time);
-      assert(pid > 0);
-    }
-    assert.match(events[0].store, /^\/.*\/plants\.db$/);
-    assert.match(events[1].url, /^http:\/\/127\.0\.0\.1:[0-9]+\/plants$/);
-    assert.equal(events[1].token, 'in PLANT_STORE_TOKEN');
-    assert.equal(events[2].signal, 'SIGTERM');
-  });
-}
+  const lines = server.stderr().trimEnd().split('\n');
+  assert.equal(server.stdout(), '');
+  // What the machine is warned of, such as root or a disk in memory, is not the same everywhere.
+  const events = lines.map((line) => JSON.parse(line)).filter(({ level }) => level !== 'warn');
+  assert.deepEqual(
+    events.map(({ msg }) => msg),
+    ['there was no store; a new store has been made', 'ready', 'stopping', 'stopped'],
+  );
+  for (const { level, time, pid } of events) {
+    assert.equal(level, 'info');
+    assert.equal(new Date(time).toISOString(), time);
+    assert(pid > 0);
+  }
+  assert.match(events[0].store, /^\/.*\/plants\.db$/);
+  assert.match(events[1].url, /^http:\/\/127\.0\.0\.1:[0-9]+\/plants$/);
+  assert.equal(events[1].token, 'in PLANT_STORE_TOKEN');
+  assert.equal(events[2].signal, 'SIGTERM');
+});
 
 test('a start on a store whose last heartbeat is old says how old, and a restart at once says nothing', async (t) => {
   const store = await newStore(t);
@@ -779,18 +511,4 @@ test('a start on a store whose last heartbeat is old says how old, and a restart
   alterStore(store, `UPDATE heartbeat SET beaten_at = ${Date.now() + 400 * 24 * 3_600_000}`);
   const behind = await startServer(t, store, oneThread);
   assert.match(behind.stderr(), /"level":"warn".*the last heartbeat in the store is in the future/);
-});
-
-test('with --log-format text the log is lines to read, without colours where there is no terminal', async (t) => {
-  const { stdout, lines } = await logOf(t, '--log-format', 'text');
-  assert.match(stdout, /^Plant Store [0-9.]+ is ready\.\n/);
-  for (const event of ['ready', 'stopping', 'stopped']) {
-    assert(
-      lines.some((line) =>
-        new RegExp(`^\\[?[0-9]{2}:[0-9]{2}:[0-9]{2}\\]? INFO: ${event}$`).test(line),
-      ),
-      lines.join('\n'),
-    );
-  }
-  assert(!lines.some((line) => line.includes('\u001b')), 'no colours');
 });

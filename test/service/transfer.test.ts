@@ -6,7 +6,6 @@ import {
   closeSync,
   existsSync,
   lstatSync,
-  mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -19,9 +18,9 @@ import {
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { describe, type TestContext, test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { gzipSync, zstdCompressSync } from 'node:zlib';
+import { gzipSync } from 'node:zlib';
 import { mounted } from '../helpers/mounts.ts';
 import {
   create,
@@ -213,26 +212,6 @@ test('what is refused is reported with its line, code, message and text, the res
   );
 });
 
-test('import --json prints its counts as a line of JSON, also when it fails', async (t) => {
-  const { file, store } = await fileFor(
-    t,
-    'plants.csv',
-    'id,name\n1,Alder\n2,\n1,Birch\nx,Cherry\n',
-  );
-  const ended = await run(store, 'import', file, '--json');
-  const refusedByCode = { 40001: 1, 40002: 1, 40004: 1 };
-  assert.deepEqual(
-    [ended.code, JSON.parse(ended.stdout)],
-    [1, { created: 1, same: 0, refused: 3, refusedByCode }],
-  );
-  writeFileSync(file, gzipSync('id,name\n3,Oak\n').subarray(0, 20));
-  const failed = await run(store, 'import', file, '--json');
-  assert.deepEqual(
-    [failed.code, JSON.parse(failed.stdout)],
-    [1, { created: 0, same: 0, refused: 0, refusedByCode: {} }],
-  );
-});
-
 /**
  * Every file below a folder, with what is in it, and without the empty WAL and the index that SQLite
  * makes for a reader.
@@ -288,65 +267,6 @@ test('a dry run has the totals and the exit code of the import, and writes nothi
   );
 });
 
-test('a dry run takes a store that does not exist for an empty one, and makes none', async (t) => {
-  const { file } = await fileFor(t, 'plants.ndjson', lines(...plants, plants[0] ?? ''));
-  const missing = join(dirname(file), 'missing/plants.db');
-  const ended = await run(missing, 'import', file, '--dry-run');
-  assert.equal(ended.code, 0, ended.stderr);
-  assert.deepEqual(counts(ended), { 'would be created': 8, same: 1, refused: 0 });
-  assert.match(
-    ended.stderr,
-    /^There is no store at .*missing\/plants\.db yet: no plant counts as same\.\n/,
-  );
-  assert.equal(existsSync(dirname(missing)), false);
-});
-
-test('a dry run says what is wrong with the command, the file and the store', async (t) => {
-  const { file, store } = await fileFor(t, 'plants.ndjson', lines('['));
-  const said = async (at: string, ...args: string[]) => {
-    const { code, stderr } = await run(at, 'import', ...args, '--dry-run');
-    return [code, stderr];
-  };
-  assert.deepEqual(await said(store, file, '--refused', 'x'), [
-    2,
-    'plant-store: --dry-run writes no file, so it does not take --refused\n',
-  ]);
-  assert.deepEqual(await said(store, `${file}.ndjson`), [
-    1,
-    `plant-store: there is no file ${file}.ndjson to import\n`,
-  ]);
-  const [code, wrongFile] = await said(store, file);
-  assert.equal(code, 1);
-  assert.match(`${wrongFile}`, /^plant-store: .*plants\.ndjson is a JSON array/);
-  const [, wrongStore] = await said(file, file);
-  assert.match(`${wrongStore}`, /^plant-store: .*plants\.ndjson is not a plant store/);
-});
-
-test('an import of a file without a plant prints the error alone', async (t) => {
-  const { file, store } = await fileFor(t, 'plants.csv', '');
-  for (const [content, says] of [
-    ['', / is empty; /],
-    ['number,title\r\n1,Alder\r\n', /plants\.csv /],
-  ] as const) {
-    writeFileSync(file, content);
-    for (const dry of [[], ['--dry-run']]) {
-      const { code, stdout, stderr } = await run(store, 'import', file, ...dry);
-      assert.deepEqual([code, stdout], [1, '']);
-      assert.match(stderr, /^plant-store: .*\n$/);
-      assert.match(stderr, says);
-    }
-  }
-});
-
-test('CSV that is read as NDJSON gets a hint at --format csv', async (t) => {
-  for (const header of ['id,name,tag', '"name";"ID"', '\ufeffid\tname']) {
-    const { file, store } = await fileFor(t, 'plants.ndjson', lines(header, '1,Alder,'));
-    const { code, stdout, stderr } = await run(store, 'import', file);
-    assert.deepEqual([code, stdout], [1, '']);
-    assert.match(stderr, /plants\.ndjson is CSV and not a plant on each line; add --format csv\n$/);
-  }
-});
-
 test('--column names the columns of files of other programs', async (t) => {
   const { file, store } = await fileFor(
     t,
@@ -364,83 +284,6 @@ test('--column names the columns of files of other programs', async (t) => {
     PLANT_STORE_COLUMN: 'id=Nr\nname=Plant name\ntag=Genus',
   });
   assert.deepEqual(counts(fromVariable), { 'would be created': 0, same: 2, refused: 0 });
-});
-
-test('an import says what of a CSV file is in no plant', async (t) => {
-  const content = 'Nr,name,Kind,Extra\n1,Alder,Alnus,x\n';
-  const { file, store } = await fileFor(t, 'kinds.csv', content);
-  const importIt = (...args: string[]) => run(store, 'import', file, '--column', 'id=Nr', ...args);
-  const { stderr } = await importIt('--dry-run');
-  assert.match(
-    stderr,
-    /^Columns that are not read: "Kind", "Extra"\. "--column tag=COLUMN" reads one of them as the tag\.$/m,
-  );
-  const tagged = await importIt('--column', 'tag=Kind', '--dry-run');
-  assert.match(tagged.stderr, /^Columns that are not read: "Extra"\.$/m);
-  const { stdout } = await importIt('--json');
-  assert.deepEqual(JSON.parse(stdout).unreadColumns, ['Kind', 'Extra']);
-
-  const short = await fileFor(t, 'short.csv', 'id,name,tag\n2,Ash\n3,Elm,\n4,Oa');
-  const ended = await run(short.store, 'import', short.file);
-  assert.equal(ended.code, 1);
-  assert.match(ended.stderr, /^Rows that end before the column of the tag: 1\. Their plants/m);
-  const again = await run(short.store, 'import', short.file, '--json');
-  assert.deepEqual(JSON.parse(again.stdout), {
-    ...{ created: 0, same: 2, refused: 1, refusedByCode: { 40000: 1 }, rowsWithoutTag: 1 },
-  });
-});
-
-test('a --column that cannot be meant is an error that says what there is', async (t) => {
-  const { file, store } = await fileFor(t, 'garden.csv', 'Nr,Plant name,Genus\n1,a,b\n');
-  const said = async (...titles: string[]) => {
-    const args = titles.flatMap((title) => ['--column', title]);
-    const { code, stderr } = await run(store, 'import', file, ...args);
-    return [code, stderr.trimEnd().split('\n').at(-1)];
-  };
-  const columns = 'its columns are "Nr", "Plant name", "Genus"';
-  const expected: readonly (readonly [titles: readonly string[], code: number, says: string])[] = [
-    [
-      ['nmae=Nr'],
-      2,
-      '--column must be id=COLUMN, name=COLUMN or tag=COLUMN, and is "nmae=Nr"; did you mean name?',
-    ],
-    [
-      ['height=Nr'],
-      2,
-      '--column must be id=COLUMN, name=COLUMN or tag=COLUMN, and is "height=Nr"; the members of a plant are id, name and tag',
-    ],
-    [
-      ['id='],
-      2,
-      '--column must be id=COLUMN, name=COLUMN or tag=COLUMN, and is "id="; the title of the column is missing',
-    ],
-    [['id=Nr', 'id=Genus'], 2, '--column id=COLUMN is given twice'],
-    [
-      ['id=Nr', 'name=Plantname'],
-      1,
-      `${file} has no column "Plantname", which --column names for name; did you mean "Plant name"? I${columns.slice(1)}`,
-    ],
-    [
-      ['id=Nr', 'name=Height'],
-      1,
-      `${file} has no column "Height", which --column names for name; ${columns}`,
-    ],
-    [
-      ['id=Nr'],
-      1,
-      `${file} has no column name; name the column with --column name=COLUMN; ${columns}`,
-    ],
-  ];
-  for (const [titles, code, says] of expected)
-    assert.deepEqual(await said(...titles), [code, `plant-store: ${says}`]);
-  const ndjson = await run(store, 'import', file, '--format', 'ndjson', '--column', 'id=Nr');
-  assert.deepEqual(
-    [ndjson.code, ndjson.stderr],
-    [
-      2,
-      'plant-store: --column is for CSV, and the file is NDJSON; rename the members of each line with jq\n',
-    ],
-  );
 });
 
 test('export --json reports on the file, and for a pipe on standard error', async (t) => {
@@ -530,112 +373,6 @@ test('what is refused is written through no link, and to no pipe that no process
   assert.match(stdout, /^\{"line":1,"error":40000,/m);
 });
 
-test('a report that cannot be written is an error that says what to do', async (t) => {
-  const { file, store } = await fileFor(t, 'plants.ndjson', lines('x'));
-  const { code, stderr } = await run(store, 'import', file, '--refused', `${file}.none/report`);
-  assert.equal(code, 1);
-  assert.match(
-    stderr,
-    /^plant-store: cannot write the refused lines \(ENOENT: .*\); name another file with --refused$/m,
-  );
-});
-
-test('what is refused of a pipe that has a name is reported beside no device', async (t) => {
-  const { store } = await fileFor(t, 'none', '');
-  const { code, stdout, stderr } = await shell(
-    store,
-    'plant-store import <(echo x) --format ndjson; cat import-*.refused.ndjson',
-  );
-  assert.equal(code, 0, stderr);
-  assert.match(stdout, /^\{"line":1,"error":40000,/m);
-});
-
-test('imports from pipes in one folder say what was refused in a file each, and remove none of another', async (t) => {
-  const { store } = await fileFor(t, 'none', '');
-  const script = `
-    for text in first second third; do (echo $text | plant-store import -; echo 'id,name' | plant-store import - --format csv) & done
-    wait; cat import-*.refused.ndjson`;
-  const { stdout, stderr } = await shell(store, script);
-  assert.equal(
-    stderr.match(
-      /What was refused, and why, is in import-\d{8}T\d{6}Z-[0-9a-f]{8}\.refused\.ndjson\./g,
-    )?.length,
-    3,
-    stderr,
-  );
-  for (const text of ['first', 'second', 'third'])
-    assert(stdout.includes(`"text":"${text}"`), stdout);
-});
-
-test('a file that is redirected to /dev/stdin is reported like a pipe', async (t) => {
-  const { file, store } = await fileFor(t, 'plants.ndjson', lines('x'));
-  const { stdout, stderr } = await shell(
-    store,
-    `plant-store import /dev/stdin --format ndjson < ${file}; cat import-*.refused.ndjson`,
-  );
-  assert.match(stdout, /^\{"line":1,"error":40000,/m, stderr);
-});
-
-/** An import of `path`, a pipe that stays open, which has refused a line. */
-async function importUnderWay(t: TestContext, store: string, path: string, refused: string) {
-  const appeared = Promise.withResolvers<void>();
-  const watcher = watch(
-    dirname(refused),
-    (_, name) => name?.startsWith(basename(refused)) && appeared.resolve(),
-  );
-  const writer = openSync(path, 'r+');
-  const flags = ['--format', 'ndjson', '--refused', refused, '--store', `sqlite:${store}`];
-  const child = startProgram(['import', path, ...flags]);
-  t.after(() => child.kill('SIGKILL'));
-  writeSync(writer, lines('first'));
-  await appeared.promise;
-  watcher.close();
-  return async (): Promise<Ended> => {
-    closeSync(writer);
-    const [stdout, stderr] = await Promise.all([
-      text(child.stdout),
-      text(child.stderr),
-      once(child, 'exit'),
-    ]);
-    return { code: child.exitCode, stdout, stderr };
-  };
-}
-
-test('imports with one file for what is refused keep what each has refused, and replace only the file of an earlier import', async (t) => {
-  const { file, store, refused } = await fileFor(t, 'plants.ndjson', lines('earlier'));
-  assert.equal((await run(store, 'import', file)).code, 1);
-  const pipe = `${file}.pipe`;
-  spawnSync('mkfifo', [pipe]);
-  const endFirst = await importUnderWay(t, store, pipe, refused);
-
-  writeFileSync(file, lines('second'));
-  const second = await run(store, 'import', file);
-  assert.match(second.stderr, /is in .*plants\.ndjson\.refused\.ndjson\.\n$/);
-  assert.match(readFileSync(refused, 'utf8'), /"text":"second"\}\n$/);
-  writeFileSync(file, lines(plants[0] ?? ''));
-  assert.equal((await run(store, 'import', file)).code, 0);
-  assert.equal(existsSync(refused), false);
-  writeFileSync(file, lines('third'));
-  assert.equal((await run(store, 'import', file)).code, 1);
-
-  const first = await endFirst();
-  const numbered = refused.replace('.refused.ndjson', '.refused-2.ndjson');
-  assert(first.stderr.endsWith(`What was refused, and why, is in ${numbered}.\n`), first.stderr);
-  assert.match(readFileSync(numbered, 'utf8'), /^\{"line":1,.*"text":"first"\}\n$/);
-  assert.match(readFileSync(refused, 'utf8'), /^\{"line":1,.*"text":"third"\}\n$/);
-  assert.deepEqual(
-    readdirSync(dirname(file)).filter((name) => name.includes('.unfinished-')),
-    [],
-  );
-});
-
-test('what is wrong with standard input is said of it by name', async (t) => {
-  const { store } = await fileFor(t, 'none', '');
-  const { code, stderr } = await shell(store, 'echo "[" | plant-store import -');
-  assert.equal(code, 1);
-  assert.match(stderr, /^plant-store: standard input is a JSON array/m);
-});
-
 test('an import that is killed in the middle is finished by running it again', async (t) => {
   const { file, store, refused } = await fileFor(t, 'plants.ndjson', manyPlants(50_000));
   const appeared = Promise.withResolvers<void>();
@@ -665,7 +402,7 @@ test('an import that is killed in the middle is finished by running it again', a
  * Starts an import through a pipe that stays open, and sends the signal when a plant is stored and
  * a line refused. @returns how it ended
  */
-async function interruptedImport(t: TestContext, signal: NodeJS.Signals, ...flags: string[]) {
+async function interruptedImport(t: TestContext, signal: NodeJS.Signals) {
   const { store, file: pipe, refused } = await fileFor(t, 'pipe', '');
   rmSync(pipe);
   spawnSync('mkfifo', [pipe]);
@@ -674,17 +411,8 @@ async function interruptedImport(t: TestContext, signal: NodeJS.Signals, ...flag
     dirname(pipe),
     (_, name) => name?.startsWith(basename(refused)) && appeared.resolve(),
   );
-  const child = startProgram([
-    'import',
-    pipe,
-    '--format',
-    'ndjson',
-    '--refused',
-    refused,
-    '--store',
-    `sqlite:${store}`,
-    ...flags,
-  ]);
+  const args = ['--format', 'ndjson', '--refused', refused, '--store', `sqlite:${store}`];
+  const child = startProgram(['import', pipe, ...args]);
   t.after(() => child.kill('SIGKILL'));
   const printed = Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
   const writer = openSync(pipe, 'r+');
@@ -698,41 +426,20 @@ async function interruptedImport(t: TestContext, signal: NodeJS.Signals, ...flag
 }
 
 test('an import that is interrupted says what was done and how to go on, and ends by the signal', async (t) => {
-  for (const signal of ['SIGINT', 'SIGTERM'] satisfies NodeJS.Signals[]) {
-    const ended = await interruptedImport(t, signal);
-    assert.equal(ended.signal, signal);
-    assert.deepEqual(counts(ended), { created: 1, same: 0, refused: 1, 'refused 40000': 1 });
-    const [read, where, last, ...more] = ended.stderr.trimEnd().split('\n');
-    assert.match(read ?? '', /^Read 2 plants in .*\.$/);
-    assert.equal(where, `What was refused until then, and why, is in ${ended.refused}.`);
-    const goOn = 'run it again to go on: plants that are stored count as same';
-    assert.equal(last, `plant-store: ${signal} has stopped the import before its end; ${goOn}`);
-    assert.deepEqual(more, []);
-    assert.equal(storedPlants(ended.store).length, 1);
-  }
-  const { stdout } = await interruptedImport(t, 'SIGINT', '--json');
-  assert.deepEqual(JSON.parse(stdout), {
-    created: 1,
-    same: 0,
-    refused: 1,
-    refusedByCode: { 40000: 1 },
-  });
-});
-
-test('an export through a pipe that is interrupted says that it is not whole', async (t) => {
-  // More than a pipe holds.
-  const store = await newStore(t, 50_000);
-  const child = startProgram(['export', '--store', `sqlite:${store}`]);
-  t.after(() => child.kill('SIGKILL'));
-  await once(child.stdout, 'readable');
-  child.kill('SIGINT');
-  const [stderr] = await Promise.all([text(child.stderr), once(child, 'exit')]);
-  assert.equal(child.signalCode, 'SIGINT');
-  assert.equal(stderr, 'plant-store: SIGINT has stopped the export before its end; export again\n');
+  const ended = await interruptedImport(t, 'SIGINT');
+  assert.equal(ended.signal, 'SIGINT');
+  assert.deepEqual(counts(ended), { created: 1, same: 0, refused: 1, 'refused 40000': 1 });
+  const [read, where, last, ...more] = ended.stderr.trimEnd().split('\n');
+  assert.match(read ?? '', /^Read 2 plants in .*\.$/);
+  assert.equal(where, `What was refused until then, and why, is in ${ended.refused}.`);
+  const goOn = 'run it again to go on: plants that are stored count as same';
+  assert.equal(last, `plant-store: SIGINT has stopped the import before its end; ${goOn}`);
+  assert.deepEqual(more, []);
+  assert.equal(storedPlants(ended.store).length, 1);
 });
 
 test('import and export work while a service is creating plants', async (t) => {
-  const { file, store } = await fileFor(t, 'plants.ndjson', manyPlants(20_000));
+  const { file, store } = await fileFor(t, 'plants.ndjson', manyPlants(5_000));
   const server = await startServer(t, store, oneThread);
   const importing = runProgram(['import', file, '--store', `sqlite:${store}`]);
   let isDone = false;
@@ -744,10 +451,10 @@ test('import and export work while a service is creating plants', async (t) => {
       200,
     );
   const imported = await importing;
-  assert.equal(counts(imported)['created'], 20_000, imported.stderr);
+  assert.equal(counts(imported)['created'], 5_000, imported.stderr);
   assert(created > 0);
   const exported = await run(store, 'export');
-  assert.equal(exported.stdout.split('\n').length - 1, 20_000 + created);
+  assert.equal(exported.stdout.split('\n').length - 1, 5_000 + created);
   assert.equal(await server.stop(), 0);
 });
 
@@ -795,7 +502,7 @@ test('a disk that is full is an error, and leaves no file', async (t) => {
 
 test('an export that is interrupted leaves nothing, and one that is killed nothing under the name', async (t) => {
   const store = await newStore(t, 100_000);
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGKILL'] satisfies NodeJS.Signals[]) {
+  for (const signal of ['SIGINT', 'SIGKILL'] satisfies NodeJS.Signals[]) {
     const folder = await temporaryFolder(t);
     const appeared = Promise.withResolvers<void>();
     const watcher = watch(folder, () => appeared.resolve());
@@ -833,93 +540,43 @@ test('an export replaces a file only with --overwrite, and then whole', async (t
   assert.equal(readFileSync(file, 'utf8'), lines('{"id":1,"name":"xxxxxxxxxx1","tag":"odd"}'));
 });
 
-test('an export replaces nothing but files: no folder, device or link', async (t) => {
-  const store = await newStore(t, 1);
-  const link = join(dirname(store), 'link.csv');
-  symlinkSync('/dev/null', link);
-  mkdirSync(`${link}.csv`);
-  for (const path of [link, `${link}.csv`]) {
-    const { code, stderr } = await run(store, 'export', path, '--overwrite');
-    assert.equal(code, 1);
-    assert.match(
-      stderr,
-      /^plant-store: .*\.csv exists and is not a regular file; choose another name\n$/,
-    );
-  }
-  assert(lstatSync(link).isSymbolicLink());
-});
-
-describe('a file that cannot be imported as a whole', { concurrency: 2 }, () => {
+test('a file that cannot be imported as a whole is an error that says what to do', async (t) => {
   const gzip = gzipSync(lines(...plants));
-  const zstd = zstdCompressSync(lines(...plants));
-  const files: Readonly<
-    Record<
-      string,
-      readonly [name: string, content: string | Uint8Array, says: RegExp, created?: number]
-    >
-  > = {
-    'in UTF-16': [
+  const files: readonly (readonly [
+    name: string,
+    content: string | Uint8Array,
+    says: RegExp,
+    created?: number,
+  ])[] = [
+    [
       'plants.csv',
       Buffer.from('\ufeffid,name\n1,a\n', 'utf16le'),
       /is in UTF-16; save it in UTF-8/,
     ],
-    'of a spreadsheet': ['plants.csv', 'PK\x03\x04rest', /is a ZIP archive.*save it as CSV/],
-    'that is compressed and does not say so': ['plants.ndjson', gzip, /is compressed with gzip/],
-    'that does not say what it is': [
-      'plants.txt',
-      '1,2',
-      /the name .*plants\.txt does not tell .*--format\n/,
-    ],
-    'that is cut off': [
+    ['plants.csv', 'PK\x03\x04rest', /is a ZIP archive.*save it as CSV/],
+    ['plants.csv', '', / is empty; /],
+    ['plants.ndjson', gzip, /is compressed with gzip/],
+    ['plants.txt', '1,2', /the name .*plants\.txt does not tell .*--format\n/],
+    [
       'plants.ndjson.gz',
-      gzip.subarray(0, gzip.length - 9),
-      /cannot be decompressed to its end .* first part has been read; get the file again/,
+      gzip.subarray(0, -9),
+      /cannot be decompressed to its end .* get the file/,
       8,
     ],
-    'that is not what it says': [
-      'plants.ndjson.zst',
-      'no zstd at all',
-      /cannot be decompressed to its end/,
-    ],
-    'with something behind its end': [
-      'plants.ndjson.zst',
-      Buffer.concat([zstd, Buffer.from('more')]),
-      /has bytes after the end/,
-      8,
-    ],
-    'without a header': [
-      'plants.csv',
-      '1,Alder\n',
-      /plants\.csv must name the columns id and name in its first line/,
-    ],
-  };
-  for (const [what, [name, content, says, created = 0]] of Object.entries(files)) {
-    test(`${what} is an error that says what to do`, async (t) => {
-      const { file, store, refused } = await fileFor(t, name, content);
-      const ended = await run(store, 'import', file);
-      assert.equal(ended.code, name === 'plants.txt' ? 2 : 1);
-      assert.match(ended.stderr, says);
-      assert.equal(counts(ended)['created'] ?? 0, created);
-      assert.equal(existsSync(refused), false);
-    });
+    ['plants.ndjson.zst', 'no zstd at all', /cannot be decompressed to its end/],
+    ['plants.csv', '1,Alder\n', /must name the columns id and name in its first line/],
+  ];
+  for (const [name, content, says, created = 0] of files) {
+    const { file, store, refused } = await fileFor(t, name, content);
+    const ended = await run(store, 'import', file);
+    assert.equal(ended.code, name === 'plants.txt' ? 2 : 1);
+    assert.match(ended.stderr, says);
+    assert.equal(counts(ended)['created'] ?? 0, created);
+    assert.equal(existsSync(refused), false);
   }
-
-  test('because it is not there is an error', async (t) => {
-    const { file, store } = await fileFor(t, 'plants.ndjson', '');
-    const ended = await run(store, 'import', `${file}.ndjson`);
-    assert.deepEqual(
-      [ended.code, ended.stderr],
-      [1, `plant-store: there is no file ${file}.ndjson to import\n`],
-    );
-    const folder = await run(store, 'import', dirname(file), '--format', 'csv');
-    assert.deepEqual(
-      [folder.code, folder.stderr],
-      [1, `plant-store: ${dirname(file)} is a folder; name a file in it\n`],
-    );
-    const same = await run(store, 'import', file, '--refused', file);
-    assert.deepEqual(
-      [same.code, same.stderr],
-      [2, 'plant-store: --refused must not be the file with the plants\n'],
-    );
-  });
+  const { file, store } = await fileFor(t, 'plants.ndjson', '');
+  const missing = await run(store, 'import', `${file}.ndjson`);
+  assert.equal(missing.stderr, `plant-store: there is no file ${file}.ndjson to import\n`);
+  const same = await run(store, 'import', file, '--refused', file);
+  assert.equal(same.stderr, 'plant-store: --refused must not be the file with the plants\n');
 });
