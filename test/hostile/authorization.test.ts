@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes, randomInt } from 'node:crypto';
-import { once } from 'node:events';
-import { after, before, type TestContext, test } from 'node:test';
+import { after, before, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
-import { Worker } from 'node:worker_threads';
 import { Outage } from '../../src/access/access.ts';
 import { generateToken, hashToken, openOpaqueTokens } from '../../src/access/opaque-tokens.ts';
 import { Tally } from '../../src/access/tally.ts';
@@ -13,7 +11,6 @@ import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import { type RunningServer, startServer, storePath } from '../helpers/program.ts';
 import { assertRefusal, connectRaw, type RawReply } from '../helpers/raw.ts';
 import { storedPlants } from '../helpers/store-file.ts';
-import type { Flood } from './flood.ts';
 import { sendInLanes } from './lanes.ts';
 import { rankTestZ } from './rank-test.ts';
 import { report, scale } from './scale.ts';
@@ -114,47 +111,13 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
   ],
   'any b64token (RFC 6750 §2.1)': [
     accepted(`Authorization: Bearer ${longToken}`),
-    ...[
-      'a',
-      '0',
-      '-',
-      '.',
-      '_',
-      '~',
-      '+',
-      '/',
-      '//',
-      'a=',
-      'a==',
-      `a${'='.repeat(500)}`,
-      b64,
-      `${b64}==`,
-      `${valid}=`,
-      valid.toUpperCase(),
-    ].map(invalid),
-    ...[
-      `${valid}a`,
-      valid.slice(0, -1),
-      valid.slice(1),
-      `x${valid}`,
-      longToken.slice(0, -1),
-      'a'.repeat(512),
-    ].map(invalid),
+    ...['a', '0', '/', 'a=', `a${'='.repeat(500)}`, b64, `${valid}=`].map(invalid),
+    ...[`${valid}a`, valid.slice(0, -1), 'a'.repeat(512)].map(invalid),
   ],
   'no b64token (RFC 6750 §2.1)': [
-    ...[
-      '=',
-      '==',
-      `=${valid}`,
-      'a=b',
-      'a==b',
-      `${valid}=${valid}`,
-      `"${valid}"`,
-      `<${valid}>`,
-      `'${valid}'`,
-      `{${valid}}`,
-      `%70${valid.slice(1)}`,
-    ].map((token) => malformed(`Bearer ${token}`)),
+    ...[`=${valid}`, 'a=b', `${valid}=${valid}`, `"${valid}"`, `%70${valid.slice(1)}`].map(
+      (token) => malformed(`Bearer ${token}`),
+    ),
     ...[...characters(0x21, 0x7e), ...characters(0x80, 0xff)]
       .filter((character) => !b64.includes(character) && character !== '=')
       .flatMap((character) => [
@@ -175,115 +138,37 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     ),
   ),
   'more than one token (RFC 6750 §2.1)': [
-    ...[
-      `${valid} ${valid}`,
-      `${valid} x`,
-      `x ${valid}`,
-      `${valid},${valid}`,
-      `${valid}, ${valid}`,
-      `${valid}, Bearer ${valid}`,
-      `Bearer ${valid}`,
-    ].map((tokens) => malformed(`Bearer ${tokens}`)),
+    ...[`x ${valid}`, `${valid},${valid}`, `${valid}, Bearer ${valid}`, `Bearer ${valid}`].map(
+      (tokens) => malformed(`Bearer ${tokens}`),
+    ),
     ...[
       `Bearer ${valid},`,
       `,Bearer ${valid}`,
-      `, Bearer ${valid}`,
       `Bearer ,${valid}`,
-      `Bearer ${valid};`,
       `Bearer ${valid}, Basic YTpi`,
     ].map((value) => malformed(value)),
     ...[missing(`Basic YTpi, Bearer ${valid}`), missing(`Basic YTpi Bearer ${valid}`)],
   ],
   'parameters in place of a token (RFC 9110 §11.4)': [
-    ...[
-      `token="${valid}"`,
-      `token=${valid}`,
-      `access_token=${valid}`,
-      'realm="plants"',
-      `realm="plants", token=${valid}`,
-      `${valid}, realm="plants"`,
-    ],
-    ...[
-      `${valid} realm="plants"`,
-      `b64token="${valid}"`,
-      `realm="plants" ${valid}`,
-      'error="invalid_token"',
-    ],
+    ...[`token="${valid}"`, `token=${valid}`, 'realm="plants"'],
+    ...[`${valid} realm="plants"`],
   ].map((parameters) => malformed(`Bearer ${parameters}`)),
   'nothing where there should be a token (RFC 6750 §2.1)': [
     '',
     ' ',
-    '\t',
     'Bearer',
-    'bearer',
     'Bearer ',
     'Bearer \t ',
-    'Bearer  ',
   ].map((value) => malformed(value)),
   'no scheme (RFC 9110 §11.4)': [
-    ...[
-      `Bearer:${valid}`,
-      `Bearer: ${valid}`,
-      `Bearer=${valid}`,
-      `"Bearer" ${valid}`,
-      `Bearer/${valid}`,
-      `(Bearer) ${valid}`,
-      `Bear\xe9r ${valid}`,
-    ],
-    ...[
-      `token=${valid}`,
-      `: ${valid}`,
-      ';',
-      '=',
-      ',',
-      '"',
-      '\xff',
-      `{"token":"${valid}"}`,
-      `Bearer\\ ${valid}`,
-      `[Bearer] ${valid}`,
-      `<Bearer ${valid}>`,
-    ],
+    ...[`Bearer:${valid}`, `Bearer: ${valid}`, `"Bearer" ${valid}`, `Bear\xe9r ${valid}`],
+    ...[`token=${valid}`, ',', '\xff', `{"token":"${valid}"}`],
   ].map((value) => malformed(value)),
   'another scheme, so that there is no information for this one (RFC 6750 §3.1)': [
-    ...[
-      'Basic YTpi',
-      'Basic',
-      'Basic :',
-      'basic',
-      'Negotiate',
-      'Negotiate YII=',
-      'NTLM TlRM',
-      'Digest username="a", realm="b", response="c"',
-      'X',
-      '*',
-    ],
-    ...[
-      `DPoP ${valid}`,
-      `Token ${valid}`,
-      `JWT ${valid}`,
-      `ApiKey ${valid}`,
-      `OAuth ${valid}`,
-      `MAC id="${valid}"`,
-      `HOBA result="${valid}"`,
-      `GNAP ${valid}`,
-    ],
-    ...[
-      `SCRAM-SHA-256 data=${valid}`,
-      `AWS4-HMAC-SHA256 Credential=${valid}`,
-      `PrivateToken token=${valid}`,
-      `vapid t=${valid}`,
-      `Mutual ${valid}`,
-    ],
-    ...[
-      `Bearers ${valid}`,
-      `XBearer ${valid}`,
-      `Bear ${valid}`,
-      `Bearer-Token ${valid}`,
-      `Bearer_ ${valid}`,
-      `Bearer${valid}`,
-      valid,
-      `${valid} ${valid}`,
-    ],
+    ...['Basic YTpi', 'Basic', 'Negotiate', 'Digest username="a", realm="b", response="c"', '*'],
+    ...[`DPoP ${valid}`, `OAuth ${valid}`],
+    ...[`SCRAM-SHA-256 data=${valid}`, `AWS4-HMAC-SHA256 Credential=${valid}`],
+    ...[`Bearers ${valid}`, `Bearer-Token ${valid}`, `Bearer${valid}`, valid],
     ...[`Bearer.${valid}`, 'x'.repeat(8_000), `${'x'.repeat(8_000)} ${valid}`],
   ].map(missing),
   'more than one line (RFC 9110 §5.3)': [
@@ -593,92 +478,6 @@ test('the time that a refusal takes does not tell how much of a token is right, 
   });
   assert(Math.abs(z.prefix) < chanceZ && Math.abs(z.state) < chanceZ, outcome);
   assert(z.leakyPrefix > leakZ && z.leakyState > leakZ, outcome);
-});
-
-const floodConnections = 32;
-const rightConnections = 4;
-const floodRounds = scale({ short: 1, long: 5 });
-const rightRequests = scale({ short: 50, long: 500 });
-
-/** Creates plants over a few connections. @returns the median time of one */
-async function createWithRight(t: TestContext): Promise<number> {
-  const timesMs: number[] = [];
-  const creates = Array.from({ length: rightConnections }, async () => {
-    const connection = await connectRaw(t, server.port);
-    for (let sent = 0; sent < rightRequests; sent += 1) {
-      const id = nextId();
-      const request = requestOf(accepted(right), id);
-      const startMs = performance.now();
-      connection.send(request);
-      const answer = await connection.reply();
-      timesMs.push(performance.now() - startMs);
-      assertAnswered(accepted(right), answer);
-      created.push(id);
-    }
-  });
-  await Promise.all(creates);
-  return median(timesMs);
-}
-
-/**
- * The same while many more connections send as fast as they are answered, all with this line.
- *
- * @returns the median time of the few, and how many requests the many had answered
- */
-async function createInFlood(
-  t: TestContext,
-  line: string,
-): Promise<{ createMs: number; flooded: number }> {
-  const firstId = nextFloodId;
-  const [head, tail] = requestOf(accepted(line), floodIdOfDigits)
-    .toString('latin1')
-    .split(`${floodIdOfDigits}`) as [string, string];
-  const reply = line === right ? 'HTTP/1.1 200 ' : 'HTTP/1.1 401 ';
-  const flood: Flood = {
-    port: server.port,
-    connections: floodConnections,
-    head,
-    tail,
-    firstId,
-    reply,
-  };
-  const thread = new Worker(new URL('./flood.ts', import.meta.url), { workerData: flood });
-  await once(thread, 'message');
-  const flooded = once(thread, 'message') as Promise<[bigint]>;
-
-  const creates = createWithRight(t);
-  // If the flood fails, so does this.
-  await Promise.race([creates, flooded]);
-  thread.postMessage('stop');
-  const [count] = await flooded;
-  const createMs = await creates;
-  nextFloodId += count;
-  if (line === right) for (let id = firstId; id < nextFloodId; id += 1n) created.push(id);
-  return { createMs, flooded: Number(count) };
-}
-
-/** Ids of a flood all have the same number of digits, so that the Content-Length is the same. */
-const floodIdOfDigits = 1_000_000_000_000n;
-let nextFloodId = floodIdOfDigits;
-
-test('in a flood of wrong tokens, right ones are admitted and wrong ones are refused, each and every time', async (t) => {
-  const [aloneMs, inWrongMs, inRightMs]: [number[], number[], number[]] = [[], [], []];
-  let refusals = 0;
-  for (let round = 0; round < floodRounds; round += 1) {
-    aloneMs.push(await createWithRight(t));
-    const inWrong = await createInFlood(t, wrong);
-    inWrongMs.push(inWrong.createMs);
-    refusals += inWrong.flooded;
-    inRightMs.push((await createInFlood(t, right)).createMs);
-  }
-  assertOnlyCreatedStored();
-  const [calm, wrongs, rights] = [median(aloneMs), median(inWrongMs), median(inRightMs)];
-  const times = `${wrongs.toFixed(2)} ms: ${(wrongs / calm).toFixed(2)} times as long as alone, ${(wrongs / rights).toFixed(2)} times as long as in a flood of right ones`;
-  report(t, {
-    kind: 'wrong tokens in a flood',
-    count: refusals,
-    outcome: `40101 each; a create beside them takes ${times}`,
-  });
 });
 
 function median(values: readonly number[]): number {

@@ -7,7 +7,6 @@ import {
   type ServerWithStore,
   startServer,
   startServerOnNewStore,
-  token,
 } from '../helpers/program.ts';
 import {
   assertRefusal,
@@ -16,7 +15,6 @@ import {
   rawRequest,
   sendAndWaitUntilRead,
 } from '../helpers/raw.ts';
-import { runHere } from '../helpers/run-here.ts';
 import { shareServer } from '../helpers/shared-server.ts';
 import { lockStore, storedPlants } from '../helpers/store-file.ts';
 
@@ -25,7 +23,9 @@ const sharedServer = await shareServer();
 async function send(t: TestContext, { port }: RunningServer, bytes: Uint8Array): Promise<RawReply> {
   const connection = await connectRaw(t, port);
   connection.send(bytes);
-  return connection.reply();
+  const reply = await connection.reply();
+  connection.socket.destroy();
+  return reply;
 }
 
 /** Asserts a reply to a create to the letter. */
@@ -44,14 +44,7 @@ test('a new plant is answered with its name and tag, and is in the store', async
   assert.equal(reply.status, 200);
   assert.equal(reply.headers.get('Content-Type'), 'application/json');
   assert.equal(await reply.text(), '{"name":"Alder","tag":"Alnus"}');
-  const { stdout } = await runHere([
-    'plants',
-    'get',
-    '9223372036854775807',
-    '--store',
-    `sqlite:${store}`,
-  ]);
-  assert.equal(stdout, '{"id":9223372036854775807,"name":"Alder","tag":"Alnus"}\n');
+  assert.deepEqual(storedPlants(store), [[2n ** 63n - 1n, 'Alder', 'Alnus']]);
 });
 
 test('the reply has the id that was stored, also of a retry, and a refusal has none', async () => {
@@ -184,181 +177,42 @@ test('the same plant sent twice at once is answered 200 both times, and stored o
   assert.deepEqual(storedPlants(server.store).slice(1), [[7n, 'Alder', null]]);
 });
 
-test('one id three times in one packet on one connection gets three replies in order', async (t) => {
+test('an id is kept exactly, however it is spelt', async (t) => {
   const server = sharedServer();
-  const connection = await connectRaw(t, server.port);
-
-  connection.send(
-    ...['{"id":7,"name":"Alder"}', '{"id":7,"name":"Birch"}', '{"id":7,"name":"Alder"}'].map(
-      (body) => rawRequest(body),
-    ),
-  );
-
-  assertPlant(await connection.reply(), '{"name":"Alder"}');
-  assertRefusal(await connection.reply(), 'idTaken');
-  assertPlant(await connection.reply(), '{"name":"Alder"}');
-  assert.deepEqual(storedPlants(server.store), [[7n, 'Alder', null]]);
-});
-
-test('an id is kept exactly, however it is spelt:', async (t) => {
-  const server = sharedServer();
-  const ids = [
-    ['9223372036854775807', '9223372036854775807'],
-    ['-9223372036854775808', '-9223372036854775808'],
-    ['9007199254740991', '9007199254740991'],
-    ['9007199254740992', '9007199254740992'],
-    ['9007199254740993', '9007199254740993'],
-    ['-9007199254740993', '-9007199254740993'],
-    ['9223372036854775806.000', '9223372036854775806'],
-    ['922337203685477580.5e1', '9223372036854775805'],
-    ['1.0', '1'],
-    ['1e3', '1000'],
-    ['12E+2', '1200'],
-    ['1700e-2', '17'],
-    ['-0', '0'],
-    ['-1', '-1'],
-  ] as const;
-  for (const [literal, digits] of ids) {
-    await t.test(`${literal} is ${digits}`, async (t) => {
-      const reply = await send(
-        t,
-        server,
-        rawRequest(`{"id":${literal},"name":"sent as ${literal}"}`),
-      );
-
-      assertPlant(reply, `{"name":"sent as ${literal}"}`);
-    });
-  }
-
-  const { stdout } = await runHere(['plants', 'list', '--store', `sqlite:${server.store}`]);
-  assert.deepEqual(
-    stdout.trimEnd().split('\n').toSorted(),
-    ids.map(([literal, digits]) => `{"id":${digits},"name":"sent as ${literal}"}`).toSorted(),
-  );
-});
-
-test('a name and a tag come back, and are kept, as they were sent:', async (t) => {
-  const server = sharedServer();
-  const texts: Record<string, string> = {
-    'composed letters (NFC)': 'caf\u00e9',
-    'decomposed letters (NFD)': 'cafe\u0301',
-    'emoji of several code points': '👩🏽‍🌾🌱',
-    'spaces on both sides': '  Alder\u00a0\u3000 ',
-    'line ends and tabs': '\r\nAl\nder\t\u2028\u2029',
-    'a byte order mark inside': 'Al\uFEFFder\uFEFF',
-    'a byte order mark at its start': '\uFEFFAlder',
-    'control characters but U+0000': '\u0001\u001f\u007f\u0085',
-    'quotes, slashes and backslashes': '"\\/\\u0041</script>',
-    'right-to-left and combining marks': 'שָׁלוֹם\u202e',
-    'noncharacters and the last code point': '\uffff\ufffe\u{10ffff}',
-    'the replacement character': '\ufffd',
-    SQL: "Robert'); DROP TABLE plants;--",
-    'digits that a column might take for a number': '007.0',
-    '500 KB': 'Alder🌱'.repeat(50_000),
+  const ids: Readonly<Record<string, bigint>> = {
+    '9223372036854775807': 2n ** 63n - 1n,
+    '-9223372036854775808': -(2n ** 63n),
+    '9007199254740993': 2n ** 53n + 1n,
+    '922337203685477580.5e1': 9223372036854775805n,
+    '1e3': 1000n,
+    '1700e-2': 17n,
+    '-0': 0n,
   };
-  for (const [id, [what, text]] of Object.entries(texts).entries()) {
-    await t.test(what, async (t) => {
-      const reply = await send(
-        t,
-        server,
-        rawRequest(JSON.stringify({ id, name: text, tag: text })),
-      );
-
-      assert.equal(reply.status, 200, reply.body);
-      assert.deepEqual(JSON.parse(reply.body), { name: text, tag: text });
-    });
-  }
-
-  const { stdout } = await runHere(['plants', 'list', '--store', `sqlite:${server.store}`]);
+  for (const id of Object.keys(ids))
+    assertPlant(await send(t, server, rawRequest(`{"id":${id},"name":"a"}`)), '{"name":"a"}');
   assert.deepEqual(
-    stdout
-      .trimEnd()
-      .split('\n')
-      .map((line) => JSON.parse(line)),
-    Object.values(texts).map((text, id) => ({ id, name: text, tag: text })),
+    new Set(storedPlants(server.store).map(([id]) => id)),
+    new Set(Object.values(ids)),
   );
 });
 
-test('a text that is spelt with escapes is the text that they spell', async (t) => {
+test('a name and a tag come back, and are kept, as they were sent', async (t) => {
   const server = sharedServer();
-  const escaped = '{"id":1,"name":"\\ud83c\\udf31 \\u00e9\\/\\n","tag":"\\uD83C\\uDF31"}';
-
-  assertPlant(await send(t, server, rawRequest(escaped)), '{"name":"🌱 é/\\n","tag":"🌱"}');
-
-  assertPlant(
-    await send(t, server, rawRequest('{"id":1,"name":"🌱 é/\\n","tag":"🌱"}')),
-    '{"name":"🌱 é/\\n","tag":"🌱"}',
-  );
-});
-
-test('members that a NewPlant does not have are ignored, whatever they hold, and are not answered', async (t) => {
-  const server = sharedServer();
-  const bodies = [
-    '{"id":1,"name":"Alder","colour":"green","Tag":"x","__proto__":{"tag":"y"},"constructor":null}',
-    `{"more":${'['.repeat(99)}${']'.repeat(99)},"id":2,"name":"Alder"}`,
-    '{"id":3,"more":{"id":4,"id":5,"tag":1},"big":1e99999,"name":"Alder"}',
-    ' \t\r\n{ "id" : 4 , "name" : "Alder" , "" : "" }\r\n',
+  const texts = [
+    ...['caf\u00e9', 'cafe\u0301', '👩🏽‍🌾🌱', '  Alder\u00a0\u3000 ', '\r\nAl\nder\t\u2028\u2029'],
+    ...['\uFEFFAl\uFEFFder', '\u0001\u001f\u007f\u0085', '"\\/\\u0041</script>', 'שָׁלוֹם\u202e'],
+    ...['\uffff\ufffe\u{10ffff}', '\ufffd', "'); DROP TABLE plants;--", '007.0'],
+    'Alder🌱'.repeat(50_000),
   ];
-
-  for (const body of bodies)
-    assertPlant(await send(t, server, rawRequest(body)), '{"name":"Alder"}');
-
+  for (const [id, text] of texts.entries()) {
+    const reply = await send(t, server, rawRequest(JSON.stringify({ id, name: text, tag: text })));
+    assert.equal(reply.status, 200, reply.body);
+    assert.deepEqual(JSON.parse(reply.body), { name: text, tag: text });
+  }
   assert.deepEqual(
     storedPlants(server.store),
-    [1n, 2n, 3n, 4n].map((id) => [id, 'Alder', null]),
+    texts.map((text, id) => [BigInt(id), text, text]),
   );
-});
-
-test('a body of exactly the limit is taken, in one piece or in chunks', async (t) => {
-  const server = await startServerOnNewStore(t, '--body-limit', '1024', ...oneThread);
-  const body = (id: number) => `{"id":${id},"name":"${'x'.repeat(1024 - 20)}"}`.padEnd(1024);
-  const chunked = { fields: { 'Content-Length': undefined, 'Transfer-Encoding': 'chunked' } };
-  const half = (text: string) => `200\r\n${text}\r\n`;
-
-  const whole = await send(t, server, rawRequest(body(1)));
-  const pieces = await send(
-    t,
-    server,
-    rawRequest(`${half(body(2).slice(0, 512))}${half(body(2).slice(512))}0\r\n\r\n`, chunked),
-  );
-
-  assert.equal(Buffer.byteLength(body(1)), 1024);
-  assert.equal(whole.status, 200, whole.body);
-  assert.equal(pieces.status, 200, pieces.body);
-  assert.equal(storedPlants(server.store).length, 2);
-});
-
-test('a create is understood in every spelling that HTTP allows:', async (t) => {
-  const server = sharedServer();
-  const spellings: Record<string, Parameters<typeof rawRequest>[1]> = {
-    'a query': { target: '/plants?dry-run=1&access_token=wrong' },
-    'an empty query': { target: '/plants?' },
-    'a target in absolute form': { target: 'http://example.com:1/plants?x' },
-    'a target in absolute form, https, in capitals': { target: 'HTTPS://EXAMPLE.COM/plants' },
-    'a scheme in small letters': { fields: { Authorization: `bearer ${token}` } },
-    'a scheme in capitals and more spaces': { fields: { Authorization: `BEARER   ${token}  ` } },
-    'a media type in capitals with a charset': {
-      fields: { 'Content-Type': 'Application/JSON; Charset="UTF-8"' },
-    },
-    'a media type with an unknown parameter': {
-      fields: { 'Content-Type': 'application/json;v=1' },
-    },
-    'an empty Host': { fields: { Host: '' } },
-    'a Host that is an IPv6 address': { fields: { Host: '[::1]:8080' } },
-    'HTTP/1.0 without Host': { version: 'HTTP/1.0', fields: { Host: undefined } },
-    'an Accept that JSON does not meet': { fields: { Accept: 'text/html' } },
-    'an offer to upgrade': { fields: { Connection: 'Upgrade', Upgrade: 'h2c' } },
-  };
-  for (const [id, [what, request]] of Object.entries(spellings).entries()) {
-    await t.test(what, async (t) => {
-      assertPlant(
-        await send(t, server, rawRequest(`{"id":${id},"name":"Alder"}`, request)),
-        '{"name":"Alder"}',
-      );
-
-      assert.equal(storedPlants(server.store).length, id + 1);
-    });
-  }
 });
 
 test('below a base path plants are created there and nowhere else, and the description says so', async (t) => {

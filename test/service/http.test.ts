@@ -115,18 +115,6 @@ test('a request that is refused before its body has come lets the next one follo
   await assertCreated(connection, 1);
 });
 
-test('a request that comes byte by byte is the same request', async (t) => {
-  const { port } = sharedServer();
-  const connection = await connectRaw(t, port);
-
-  for (const byte of rawRequest(plant(1))) {
-    connection.socket.write(Uint8Array.of(byte));
-    await new Promise(setImmediate);
-  }
-
-  await assertCreated(connection, 1);
-});
-
 test('a head that comes in two packets is answered as in one, at the bounds, too', async (t) => {
   const { port } = sharedServer();
   const line = 'GET /openapi.json HTTP/1.1\r\nHost: a\r\n';
@@ -219,26 +207,6 @@ test('a refused body that is still under way does not cut off a create before it
 
   assertRefusal(await connection.reply(), 'storeUnavailable');
   assertRefusal(await connection.reply(), 'tokenInvalid');
-});
-
-test('a create that waits longer than a request may take is not too slow, though its body came in parts', async (t) => {
-  const { port, store } = await startServerOnNewStore(
-    t,
-    '--request-timeout',
-    '500ms',
-    '--commit-timeout',
-    '3s',
-    ...oneThread,
-  );
-  lockStore(t, store);
-  const connection = await connectRaw(t, port);
-
-  await sendAndWaitUntilRead(connection, rawRequest(plant(1)).subarray(0, -4));
-  connection.send(rawRequest(plant(1)).subarray(-4));
-
-  assertRefusal(await connection.reply(), 'storeUnavailable');
-  connection.socket.end();
-  assert.equal(await connection.closed(), '');
 });
 
 test('a request that comes behind a create has its own time, and not that of the create', async (t) => {
@@ -344,70 +312,6 @@ for (const [what, fields, problem] of [
   });
 }
 
-test('a request with broken framing is refused, stores nothing although its body is a plant, and ends its connection:', async (t) => {
-  const { port, store } = sharedServer();
-  const size = plant(1).length.toString(16);
-  const chunk = `${size}\r\n${plant(1)}\r\n`;
-  const inChunks = (body: string) => rawRequest(body, { fields: chunked });
-  const cases: Record<string, Uint8Array> = {
-    'a chunk size that is no number after a whole plant': inChunks(`${chunk}ZZ\r\n\r\n`),
-    'a chunk that is longer than its size': inChunks(`${size}\r\n${plant(1)}}\r\n0\r\n\r\n`),
-    'a trailer that is no header field': inChunks(`${chunk}0\r\nthis is no field\r\n\r\n`),
-    'a trailer with a control character': inChunks(`${chunk}0\r\nA: \x01\r\n\r\n`),
-    'a trailer that is too large': inChunks(`${chunk}0\r\nA: ${'x'.repeat(20_000)}\r\n\r\n`),
-    'a chunk size past 64 bits': inChunks(`FFFFFFFFFFFFFFFFF\r\n${plant(1)}`),
-    'a bare line feed after the last chunk': inChunks(`${chunk}0\n\n`),
-    'two Content-Lengths': rawRequest(plant(1), {
-      fields: { 'Content-Length': [`${plant(1).length}`, '5'] },
-    }),
-    'a Content-Length with a sign': rawRequest(plant(1), {
-      fields: { 'Content-Length': `+${plant(1).length}` },
-    }),
-    'Content-Length and chunks': rawRequest(`${chunk}0\r\n\r\n`, {
-      fields: { 'Transfer-Encoding': 'chunked' },
-    }),
-    'chunks that are not the last coding': rawRequest(`${chunk}0\r\n\r\n`, {
-      fields: { 'Content-Length': undefined, 'Transfer-Encoding': 'chunked, gzip' },
-    }),
-    'a coding before chunks': rawRequest(`${chunk}0\r\n\r\n`, {
-      fields: { 'Content-Length': undefined, 'Transfer-Encoding': 'gzip, chunked' },
-    }),
-    'chunks twice': rawRequest(`${chunk}0\r\n\r\n`, {
-      fields: { 'Content-Length': undefined, 'Transfer-Encoding': ['chunked', 'chunked'] },
-    }),
-  };
-  for (const [what, bytes] of Object.entries(cases)) {
-    await t.test(what, async (t) => {
-      const connection = await connectRaw(t, port);
-      connection.send(bytes);
-
-      const reply = await connection.reply();
-      assertRefusal(reply, what.includes('too large') ? 'headersTooLarge' : 'httpMalformed');
-      assert.equal(await connection.closed(), '', 'there is a second reply');
-      assert.deepEqual(storedPlants(store), []);
-    });
-  }
-});
-
-test('a well-formed trailer is read over, and the next request follows', async (t) => {
-  const { port } = sharedServer();
-  const connection = await connectRaw(t, port);
-  const body = plant(1);
-
-  connection.send(
-    rawRequest(
-      `5;ext=1\r\n${body.slice(0, 5)}\r\n${(body.length - 5).toString(16)}\r\n${body.slice(5)}\r\n0\r\nA: b\r\n\r\n`,
-      {
-        fields: chunked,
-      },
-    ),
-  );
-  await assertCreated(connection, 1);
-
-  connection.send(rawRequest(plant(2)));
-  await assertCreated(connection, 2);
-});
-
 test('a client that goes away in the middle of its body stores nothing, though what it sent is a plant', async (t) => {
   const { port, store } = sharedServer();
   const unfinished = rawRequest(plant(1), { fields: { 'Content-Length': '100' } });
@@ -427,22 +331,6 @@ test('a client that goes away in the middle of its body stores nothing, though w
   assert.deepEqual(storedPlants(store), [[2n, 'Alder 2', null]]);
 });
 
-test('a client that goes away before its reply leaves the server in order, and its plant stored', async (t) => {
-  const { port, store, stderr } = sharedServer();
-  const lock = lockStore(t, store);
-  const gone = await connectRaw(t, port);
-  await sendAndWaitUntilRead(gone, rawRequest(plant(1)), rawRequest(plant(2)));
-  gone.socket.resetAndDestroy();
-
-  const other = await connectRaw(t, port);
-  await sendAndWaitUntilRead(other, rawRequest(plant(3)));
-  lock.release();
-
-  await assertCreated(other, 3);
-  assert.equal(storedPlants(store).length, 3);
-  assert.doesNotMatch(stderr(), /"level":"(error|fatal)"/);
-});
-
 test('a client that closes its half of the connection after its request still gets the reply', async (t) => {
   const { port, store } = sharedServer();
   const lock = lockStore(t, store);
@@ -452,64 +340,6 @@ test('a client that closes its half of the connection after its request still ge
   lock.release();
 
   await assertCreated(connection, 1);
-  assert.equal(await connection.closed(), '');
-});
-
-test('a HEAD of the plants is refused without a body, and the connection goes on', async (t) => {
-  const { port } = sharedServer();
-  const connection = await connectRaw(t, port);
-
-  connection.send(rawRequest('', { method: 'HEAD' }));
-  const reply = await connection.reply('HEAD');
-  connection.send(rawRequest(plant(1)));
-
-  assert.equal(reply.status, 405);
-  assert.equal(reply.headers.get('allow'), 'POST');
-  assert.equal(reply.headers.get('content-type'), 'application/json');
-  await assertCreated(connection, 1);
-});
-
-test('a client of HTTP/1.0 is served and its connection closed, unless it asks to keep it', async (t) => {
-  const { port } = sharedServer();
-
-  const old = await connectRaw(t, port);
-  old.send(rawRequest(plant(1), { version: 'HTTP/1.0' }));
-  await assertCreated(old, 1);
-  assert.equal(await old.closed(), '');
-
-  const kept = await connectRaw(t, port);
-  for (const id of [2, 3]) {
-    kept.send(rawRequest(plant(id), { version: 'HTTP/1.0', fields: { Connection: 'keep-alive' } }));
-    await assertCreated(kept, id);
-  }
-});
-
-test('a client that asks to close the connection gets its reply and then the end', async (t) => {
-  const { port } = sharedServer();
-  const connection = await connectRaw(t, port);
-
-  connection.send(rawRequest(plant(1), { fields: { Connection: 'close' } }));
-
-  await assertCreated(connection, 1);
-  assert.equal(await connection.closed(), '');
-});
-
-test('a client that takes its time with large replies gets them whole, though the connection ends with them', async (t) => {
-  const { port } = sharedServer();
-  const large = (id: number) => `{"id":${id},"name":"${'x'.repeat(1_000_000)}"}`;
-  const count = 10;
-  const connection = await connectRaw(t, port);
-  connection.socket.pause();
-
-  for (let id = 1; id < count; id += 1) connection.send(rawRequest(large(id)));
-  connection.send(rawRequest(large(count), { fields: { Connection: 'close' } }));
-  // Once for the creates to be done, and once more for as long as the server reads on after a last
-  // reply.
-  for (let times = 0; times < 2; times += 1)
-    assert.equal(await (await sendUnfinished(t, port)).closed(), '');
-  connection.socket.resume();
-
-  for (let id = 1; id <= count; id += 1) assert.equal((await connection.reply()).status, 200);
   assert.equal(await connection.closed(), '');
 });
 
