@@ -39,7 +39,7 @@ interface Lane {
 }
 
 /** Each of the threads of a node has some of them, as the kernel deals them out. */
-const lanesPerNode = 8;
+const lanesPerNode = 4;
 
 /** What has not come by then will not come. */
 const waitMs = 90_000;

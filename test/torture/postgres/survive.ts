@@ -9,7 +9,7 @@ import { accountOf, assertPromisesKept } from './promises.ts';
 import { plantsIn } from './stored.ts';
 
 /** Long enough for every deadline to be met. */
-const faultMs = 8_000;
+const faultMs = 6_000;
 
 /** Two nodes on a new database. */
 export interface Nodes extends Omit<Setting, 'load' | 'faultMs'> {
@@ -39,7 +39,7 @@ export async function assertSurvive(
   fault: Fault,
 ): Promise<void> {
   await setting.database.query('TRUNCATE plants', nameOfDatabase(url));
-  const load = startLoad(await temporaryFolder(t), Math.floor(Math.random() * 2 ** 24));
+  const load = startLoad(await temporaryFolder(t), Math.floor(Math.random() * 2 ** 24), 25);
   for (const node of setting.nodes) load.add(node);
 
   const account = await accountOf(load, () => fault({ ...setting, load, faultMs }), 30);
