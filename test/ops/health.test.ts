@@ -9,6 +9,7 @@ test('readiness tells the state of the store after the disk has answered', async
     heartbeat: { ageMs: () => 0, failures: () => failures },
     recentCreates: () => ({ created: 0, failed: 0, unavailable: 0 }),
     space: () => disk.promise,
+    threads: [],
     queuePlants: () => 0,
     queuePlantsMax: 1,
     phase: () => 'open',

@@ -3,13 +3,7 @@ import { readFileSync } from 'node:fs';
 import { after, test } from 'node:test';
 import { pause } from '../helpers/pause.ts';
 import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
-import {
-  create,
-  oneThread,
-  type RunningServer,
-  startServer,
-  temporaryFolder,
-} from '../helpers/program.ts';
+import { create, oneThread, type RunningServer, startServer } from '../helpers/program.ts';
 import { runHere } from '../helpers/run-here.ts';
 import { storedToken } from '../helpers/stored-token.ts';
 
@@ -332,26 +326,6 @@ async function quick(node: RunningServer, path: string, withinMs = 1_000): Promi
   assert(tookMs < withinMs, `${path} took ${tookMs} ms`);
   return answer;
 }
-
-test('an operator makes a backup of a database', async (t) => {
-  const url = await server.makeDatabase();
-  const secret = await storedToken(url, 'alice', { role: 'operate' });
-  const folder = await temporaryFolder(t);
-  const manual = ['--backup-every', '1000h'];
-  const node = await startServer(t, url, [...oneThread, '--backup-to', folder, ...manual]);
-  const operator = await signIn(node, secret);
-  const backups = () => ask(node, 'api/backups', operator);
-  const isIdle = ({ body }: Answer) => body.running === null;
-
-  // The service makes its first backup by itself.
-  await until(backups, (answer) => isIdle(answer) && answer.body.backups.length === 1);
-  await create(node.plantsUrl, { id: 5, name: 'Ginkgo' });
-  const made = await fetch(`${node.opsUrl}api/backups`, { method: 'POST', headers: operator });
-  assert.equal(made.status, 202);
-  const { body } = await until(backups, isIdle);
-  const [{ plants, fault }] = body.backups;
-  assert.deepEqual([plants, fault, body.last.fault], [1, null, null]);
-});
 
 test('when the tokens cannot be read, the metrics have the rest', async (t) => {
   const url = await server.makeDatabase();

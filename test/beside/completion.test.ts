@@ -44,7 +44,7 @@ const folder = await workplace();
 const expected: Readonly<Record<string, readonly string[]>> = {
   'plant-store ': [...new Set(commands.map(({ name }) => name.replace(/ .*/, '')))],
   'plant-store tok': ['token'],
-  'plant-store token ': ['create', 'inspect', 'list', 'revoke', 'rotate', 'update'],
+  'plant-store token ': ['create', 'list', 'revoke', 'rotate', 'update'],
   'plant-store help plants g': ['get'],
   'plant-store plants list --na': ['--name-contains'],
   'plant-store plants list --json --jso': [],
