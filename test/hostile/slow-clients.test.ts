@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
-import { connect, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { rssPeakBytes } from '../../bench/process-stats.ts';
 import { limits } from '../../src/limits.ts';
-import { pause } from '../helpers/pause.ts';
 import {
   type RunningServer,
   startServer,
@@ -227,34 +226,6 @@ for (const gathering of gatherings) {
       report(t, { kind: `slow clients: ${what}`, count, outcome });
   });
 }
-
-test('good clients are served while other clients connect and disconnect at once', async (t) => {
-  const server = await start(t);
-  const alone = await letGoodClientsCreate(server, healthy);
-  let count = 0;
-  let done = false;
-  const comeAndGo = async () => {
-    while (!done) {
-      const socket = connect({ port: server.port, host: '127.0.0.1' });
-      await new Promise((resolve) =>
-        socket.on('connect', () => socket.resetAndDestroy()).on('close', resolve),
-      );
-      count += 1;
-      if (scale({ short: true, long: false })) await pause();
-    }
-  };
-  const comingAndGoing = Array.from({ length: 16 }, comeAndGo);
-  const among = await letGoodClientsCreate(server, healthy);
-  done = true;
-  await Promise.all(comingAndGoing);
-
-  assert(count > 0 && among.acknowledged > 0);
-  report(t, {
-    kind: 'slow clients: connect and reset at once',
-    count,
-    outcome: `p99 of good clients × ${(among.p99Ms / alone.p99Ms).toFixed(2)}`,
-  });
-});
 
 test('large bodies in chunks of a byte take the memory of their bytes', async (t) => {
   const server = await startServerOnNewStore(t);

@@ -6,7 +6,6 @@ import { type TestContext, test } from 'node:test';
 import { fileSystemType } from '../../src/disk/file-system.ts';
 import { mounted } from '../helpers/mounts.ts';
 import {
-  commandLine,
   create,
   type Ended,
   oneThread,
@@ -141,53 +140,6 @@ test('doctor tells how many connections the file descriptors suffice for, or tha
   assert.match(lines['descriptors'] ?? '', /^error .*raise the limit with ulimit -n/);
 });
 
-test('doctor names a folder in which another user may make no files', {
-  skip:
-    process.getuid?.() === 0
-      ? 'root may make files anywhere; the read-only disk below stands for it'
-      : false,
-}, async (t) => {
-  const folder = await temporaryFolder(t);
-  chmodSync(folder, 0o555);
-  t.after(() => chmodSync(folder, 0o755));
-  const { code, lines } = await diagnose(join(folder, 'plants.db'));
-  assert.equal(code, 1);
-  assert.match(lines['folder'] ?? '', /^error no files can be made in .*; give it to the user/);
-});
-
-test('doctor tells another user that the store is not his, and whom to ask when he may not even look', {
-  skip: process.getuid?.() === 0 ? false : 'only root can run a program as another user',
-}, async (t) => {
-  const nobody = 65_534;
-  const asNobody = (...args: string[]) => {
-    const options = { uid: nobody, gid: nobody, env: {}, encoding: 'utf8', cwd: '/' } as const;
-    const { status: code, stdout, stderr } = spawnSync(...commandLine(...args), options);
-    return { code, stdout, stderr };
-  };
-  if (asNobody('--version').code !== 0)
-    return t.skip('root has a checkout that no other user may read');
-  const store = await quietStore(t);
-  const doctor = ['doctor', '--store', `sqlite:${store}`];
-  chmodSync(dirname(store), 0o755);
-
-  const found = diagnosis(asNobody(...doctor));
-  assert.equal(found.code, 1);
-  assert.match(
-    found.lines['file'] ?? '',
-    /^error .*mode 0600 and belongs to user 0: the file cannot be written; give the file to user 65534/,
-  );
-  assert.match(found.lines['folder'] ?? '', /^error no files can be made in /);
-  assert.match(found.lines['schema'] ?? '', /^error cannot open the store/);
-  assert.equal(found.lines['user'], 'ok 65534');
-
-  chmodSync(dirname(store), 0o700);
-  const { code, stderr } = asNobody(...doctor);
-  assert.equal(code, 1);
-  const folder = dirname(store);
-  const says = `the user nobody may not look into the folder ${folder}; run this as the user that owns it (uid 0), or let this user do that`;
-  assert.equal(stderr, `plant-store: cannot look at the store at ${store}: ${says}\n`);
-});
-
 test('doctor says that tmpfs is memory, and tells when it is nearly full, out of inodes or read-only', async (t) => {
   const small = mounted(t, 'tmpfs', () => 'size=6m,nr_inodes=7');
   if (small === undefined) return;
@@ -206,21 +158,6 @@ test('doctor says that tmpfs is memory, and tells when it is nearly full, out of
     /^error no files can be made in /,
   );
 });
-
-for (const [type, options, says] of [
-  ['ramfs', () => 'mode=0755', /^warning ramfs is memory/],
-  [
-    'overlay',
-    (folder: string) => `lowerdir=${folder}/lower,upperdir=${folder}/upper,workdir=${folder}/work`,
-    /^warning overlay is a layer over other file systems.*; mount a volume/,
-  ],
-] as const) {
-  test(`doctor knows ${type}`, async (t) => {
-    const folder = mounted(t, type, options);
-    if (folder !== undefined)
-      assert.match((await diagnose(join(folder, 'plants.db'))).lines['file system'] ?? '', says);
-  });
-}
 
 test('the service starts in memory, and its log warns of it', async (t) => {
   if (!existsSync('/dev/shm')) return skipVisibly(t, 'there is no /dev/shm');
@@ -260,20 +197,6 @@ test('the service does not start on a network file system, and makes nothing', {
   );
   assert(!existsSync(dirname(store)));
   assert.equal((await diagnoseInProcess(store, onNfs)).code, 1);
-});
-
-test('the service warns of a clock that was never set, and works', {
-  skip: takesNoCode,
-}, async (t) => {
-  const in1970 = await preloading(t, 'Date.now = () => 1_000;');
-  const store = await storePath(t);
-  const { stderr, plantsUrl } = await startServer(t, store, [...oneThread], in1970);
-  assert.match(
-    stderr(),
-    /"level":"warn".*"check":"clock","msg":"it is 1970-01-01T00:00:01\.000Z, which cannot be.*; set the clock/,
-  );
-  assert.equal((await create(plantsUrl, { id: 1, name: 'Alder' })).status, 200);
-  assert.equal((await diagnoseInProcess(store, in1970)).code, 1);
 });
 
 test('file systems are known by the numbers of statfs(2), also where those have a sign', () => {

@@ -106,8 +106,8 @@ function toldIn(log: string): number {
 const refusedInLog = (log: string) =>
   eventsIn(log).filter(({ msg }) => msg === 'request refused').length;
 
-/** More than a pipe, a socket and the service hold. */
-const manyLines = 6_000;
+/** More than a pipe and the service hold. */
+const manyLines = 4_000;
 
 interface Reader {
   readonly stderr: number | 'pipe';

@@ -70,61 +70,6 @@ test('doctor reads back what is in force in a database while a service runs on i
   assert.equal(lines['standbys'], undefined);
 });
 
-test('doctor on a database without a store makes none, and says whether one can be made', async () => {
-  const url = await databaseOf('newcomer');
-  const { code, lines } = await diagnose(url);
-  assert.equal(code, 0);
-  assert.match(
-    lines['schema'] ?? '',
-    /^ok there is no store yet; "plant-store serve --store postgres:[^"]+" makes the store$/,
-  );
-  assert.deepEqual(
-    await server.query(
-      'SELECT 1 FROM pg_tables WHERE schemaname = current_schema()',
-      nameOfDatabase(url),
-    ),
-    [],
-  );
-
-  await server.query('CREATE ROLE visitor LOGIN');
-  await server.query('CREATE TABLE plants (of_the_operator int)', nameOfDatabase(url));
-  await server.query('ALTER TABLE plants OWNER TO newcomer', nameOfDatabase(url));
-  const amongOthers = await diagnose(url);
-  assert.equal(amongOthers.code, 1);
-  assert.match(
-    amongOthers.lines['schema'] ?? '',
-    /^error the database has a table plants that is not of a plant store/,
-  );
-  await server.query('DROP TABLE plants', nameOfDatabase(url));
-
-  const asVisitor = await diagnose(url.replace('newcomer', 'visitor'));
-  assert.equal(asVisitor.code, 1);
-  assert.match(
-    asVisitor.lines['schema'] ?? '',
-    /^error there is no store yet, and visitor may not make a store; GRANT CREATE ON SCHEMA/,
-  );
-});
-
-test('a store in a schema that the role may not look into is not taken for one that is not there', async () => {
-  const url = await databaseOf('landlord');
-  await makeStore(url);
-  await server.query('CREATE ROLE stranger LOGIN');
-  await server.query('REVOKE ALL ON SCHEMA public FROM PUBLIC', nameOfDatabase(url));
-  const asStranger = url.replace('landlord', 'stranger');
-  const says =
-    'the role stranger may not look into the schema public, .*; GRANT USAGE ON SCHEMA public TO stranger, or';
-  for (const command of [
-    ['plants', 'count'],
-    ['token', 'create', 'x'],
-    ['serve', '--port', '0'],
-  ]) {
-    const { code, stderr } = await runHere([...command, '--store', asStranger]);
-    assert.match(stderr, new RegExp(`^plant-store: ${says}`, 'm'));
-    assert.equal(code, 1);
-  }
-  assert.match((await diagnose(asStranger)).lines['schema'] ?? '', new RegExp(`^error ${says}`));
-});
-
 test('doctor says which privilege a role lacks, and which it has too many', {
   timeout,
 }, async (t) => {
@@ -191,23 +136,6 @@ test('doctor says what is wrong with the durability of a database, and ends with
   assert.match(
     lines['durability'] ?? '',
     /^error with fsync=off, a crash of the machine .* --accept-lost-commits$/,
-  );
-});
-
-test('doctor warns where commits wait for standbys and none is there', { timeout }, async (t) => {
-  const url = await databaseOf('lonely');
-  const setStandbys = async (names: string) => {
-    await server.query(`ALTER SYSTEM SET synchronous_standby_names = '${names}'`);
-    await server.query('SELECT pg_reload_conf()');
-  };
-  t.after(() => setStandbys(''));
-  await setStandbys('FIRST 1 (elm)');
-  let { lines } = await diagnose(url);
-  // A server takes a moment to read its configuration again.
-  while (lines['standbys'] === undefined) ({ lines } = await diagnose(url));
-  assert.equal(
-    lines['standbys'],
-    "warning no standby is connected, and commits wait for synchronous_standby_names='FIRST 1 (elm)'; start the standbys: until then creates get 503",
   );
 });
 

@@ -96,22 +96,6 @@ test('of two nodes that start at once on a database without tokens, one makes th
   for (const node of nodes) await assertAdmitted(node, token);
 });
 
-test('two nodes that start at once in one folder agree on the token in its file', async (t) => {
-  const url = await server.makeDatabase();
-  const folder = await temporaryFolder(t);
-  const nodes = await Promise.all([startNode(t, url, folder), startNode(t, url, folder)]);
-  assert.deepEqual(await namesOfTokens(url), ['first-start']);
-  for (const node of nodes) await assertAdmitted(node, readFileSync(node.file, 'utf8').trim());
-});
-
-test('a node that comes later makes neither a token nor a file', async (t) => {
-  const url = await server.makeDatabase();
-  await startNode(t, url, await temporaryFolder(t));
-  const { file } = await startNode(t, url, await temporaryFolder(t));
-  assert(!existsSync(file));
-  assert.deepEqual(await namesOfTokens(url), ['first-start']);
-});
-
 test('a node whose folder cannot hold the first token says so, and starts once the store has a token', async (t) => {
   const url = await server.makeDatabase();
   const folder = await temporaryFolder(t);

@@ -126,33 +126,6 @@ test('when a thread that serves clients ends, the service ends with exit code 1'
   await assertEndsByItself(server, /an HTTP thread has ended/);
 });
 
-test('a service that cannot tell how much disk is free says so, and is ready all the same', {
-  skip: takesNoCode,
-}, async (t) => {
-  const server = await startSabotaged(t, 'disk cannot be asked');
-  const disk = async () => {
-    const reply = await fetch(`${server.opsUrl}readyz`);
-    const { checks } = (await reply.json()) as {
-      checks: { name: string; ok: boolean; level: string; says: string }[];
-    };
-    return { status: reply.status, ...checks.find(({ name }) => name === 'disk') };
-  };
-  server.sabotage();
-  const found = await disk();
-  assert.deepEqual(found, {
-    ...{ status: 200, name: 'disk', ok: true, level: 'warning' },
-    says: 'the file system does not tell how much space is free',
-  });
-  const metrics = await (await fetch(`${server.opsUrl}metrics`)).text();
-  assert.match(metrics, /^plant_store_database_bytes \d+$/m);
-  assert.doesNotMatch(metrics, /^plant_store_disk_/m);
-  assert.equal((await create(server.plantsUrl, plant(2))).status, 200);
-
-  server.heal();
-
-  assert.match((await disk()).says ?? '', /^[\d.]+ [MGT]iB are free for the store$/);
-});
-
 test('a clock that is set back a year while the service runs changes no outcome', {
   skip: takesNoCode,
 }, async (t) => {

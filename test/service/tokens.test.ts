@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { readFile, rm, stat } from 'node:fs/promises';
 import { type IncomingMessage, request } from 'node:http';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
@@ -82,8 +82,8 @@ async function statusWith(server: RunningServer, token: string): Promise<number 
   return reply.statusCode;
 }
 
-/** Requests until each of two threads has answered one. They miss a thread once in 2^31 times. */
-const everyThread = 32;
+/** Requests until each of two threads has answered one. They miss a thread once in 2^19 times. */
+const everyThread = 20;
 
 /**
  * Sends requests until all threads answer with `status`; until then they answer with `before`.
@@ -179,54 +179,6 @@ test('with a fixed token there is no first one, and the store holds none', async
   );
 });
 
-test('a fixed token can come from a file, by flag or by variable, and is admitted beside those of the store', async (t) => {
-  const store = await storePath(t);
-  const file = join(store, '..', 'token');
-  const fixed = secret('token-in-a-file-0123456789abcdefghij');
-  await writeFile(file, `${fixed}\n`);
-  const stored = await createToken(store, 'my-app');
-
-  const byFlag = await start(t, store, {}, ...oneThread, '--token-file', file);
-  for (const server of [
-    byFlag,
-    await start(t, store, { PLANT_STORE_TOKEN_FILE: file }, ...oneThread),
-  ]) {
-    assert.equal(await statusWith(server, fixed), 200);
-    assert.equal(await statusWith(server, stored), 200);
-  }
-});
-
-test('a fixed token that is given wrongly is an error that names where it came from, and does not show it', async (t) => {
-  const store = await storePath(t);
-  const file = join(store, '..', 'token');
-  await writeFile(file, 'two words\n');
-  const serve = (variables: Variables, ...args: string[]) =>
-    runHere(['serve', '--port', '0', '--store', `sqlite:${store}`, ...args], variables);
-
-  const cases: readonly [Ended, number, RegExp][] = [
-    [
-      await serve({ PLANT_STORE_TOKEN: 'abc', PLANT_STORE_TOKEN_FILE: file }),
-      2,
-      /PLANT_STORE_TOKEN and --token-file/,
-    ],
-    [
-      await serve({ PLANT_STORE_TOKEN: 'abc' }, '--token-file', file),
-      2,
-      /PLANT_STORE_TOKEN and --token-file/,
-    ],
-    [await serve({ PLANT_STORE_TOKEN: 'two words' }), 2, /PLANT_STORE_TOKEN/],
-    [await serve({}, '--token-file', file), 2, /--token-file/],
-    [await serve({}, '--token-file', `${file}.missing`), 1, /token\.missing/],
-  ];
-
-  for (const [{ code, stdout, stderr }, expected, message] of cases) {
-    assert.equal(code, expected, stderr);
-    assert.match(stderr, message);
-    assert(!(stdout + stderr).includes('two words'));
-  }
-  assert(!existsSync(store));
-});
-
 test('a new token is printed once and alone, and every thread of a running server admits its first request', async () => {
   const { code, stdout, stderr } = await tokenCommand(store, 'create', 'newcomer');
 
@@ -262,16 +214,6 @@ test('while a token is looked for, its request keeps its place and its body, wha
   connection.send(fresh.subarray(-10), right);
   assert.equal((await connection.reply()).body, '{"name":"Ash"}');
   assert.equal((await connection.reply()).body, '{"name":"Oak"}');
-});
-
-test('a token that is not known is refused before its body is asked for', async (t) => {
-  const connection = await connectRaw(t, server.port);
-  const request = rawRequest('{}', {
-    fields: { Authorization: `Bearer ${secret(generateToken())}`, Expect: '100-continue' },
-  });
-  connection.send(request.subarray(0, -2));
-  assert.equal((await connection.reply()).status, 401);
-  assert.equal(await connection.closed(), '');
 });
 
 test('a revoked token is refused by a running server within 2 seconds, and other tokens stay valid', async () => {
@@ -408,14 +350,6 @@ test('token list --json tells who made and who revoked each secret', async () =>
   );
 });
 
-test('token update --json prints the token with its rate', async () => {
-  await createToken(store, 'updated');
-  const update = (...args: string[]) => tokenCommand(store, 'update', 'updated', ...args, '--json');
-  const limited = await update('--rate', '100/s', '--burst', '500');
-  assert.deepEqual(JSON.parse(limited.stdout), { name: 'updated', rate: '100/s', burst: 500 });
-  assert.deepEqual(JSON.parse((await update('--rate', 'none')).stdout), { name: 'updated' });
-});
-
 test('a token with a time limit is admitted until then, and refused from then on', async () => {
   const made = await tokenCommand(store, 'create', 'guest', '--expires', '5s');
   const token = secret(made.stdout.trimEnd());
@@ -512,7 +446,7 @@ test('no server has printed a token, nor an Authorization header that it refused
   const refused = (stderr: string) => stderr.match(/request refused/g)?.length ?? 0;
   await server.logged((stderr) => refused(stderr) >= requests.length);
   assert.equal(refused(server.stderr()), requests.length);
-  assert.equal(printed.length, 10);
+  assert.equal(printed.length, 8);
   for (const output of printed)
     for (const text of secrets) assert(!output().includes(text), `${text} in: ${output()}`);
 });
