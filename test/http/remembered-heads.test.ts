@@ -49,19 +49,6 @@ for (const [what, lines] of Object.entries({
     assert.equal(traceparentOf(read(heads, text)), traceparentWith('a'), 'remembered');
   });
 
-test('two traceparents are none', () => {
-  const line = `\r\ntraceparent: ${traceparentWith('a')}`;
-  const heads = new RememberedHeads();
-  assert.equal(traceparentOf(read(heads, start + line + line)), undefined);
-  assert.equal(traceparentOf(read(heads, `${start + line}\r\nTraceparent: b`)), undefined);
-});
-
-test('of a long traceparent only the characters are kept that matter', () => {
-  const value = `01-${'a'.repeat(32)}-${'b'.repeat(16)}-01-${'c'.repeat(1_000)}`;
-  const head = read(new RememberedHeads(), `${start}\r\ntraceparent: ${value}`);
-  assert.equal(traceparentOf(head), value.slice(0, 56));
-});
-
 test('a head with a field too many is refused, also if one of the fields is a traceparent', () => {
   const fields = '\r\na:'.repeat(limits.http.headerFieldsMax);
   const head = read(

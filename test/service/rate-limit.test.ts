@@ -83,25 +83,6 @@ test('a changed rate is in force within two seconds', async () => {
   );
 });
 
-test('the metrics and the console tell which token is limited', async () => {
-  const bearer = await tokenCommand('create', 'counted', '--rate', '1/d');
-  assert.deepEqual(await statuses(bearer, 8), [200, ...Array(7).fill(429)]);
-  const counted = /^plant_store_rate_limited_total\{token="counted"\} 7$/m;
-  while (!counted.test(await (await fetch(`${server.opsUrl}metrics`)).text())) await pause();
-
-  const operator = await tokenCommand('create', 'operator', '--role', 'operate');
-  const origin = { Origin: new URL(server.opsUrl).origin, 'Content-Type': 'application/json' };
-  const signIn = await fetch(`${server.opsUrl}api/session`, {
-    method: 'POST',
-    headers: origin,
-    body: JSON.stringify({ token: operator }),
-  });
-  const cookie = signIn.headers.getSetCookie()[0]?.split(';')[0] ?? '';
-  const overview = await fetch(`${server.opsUrl}api/overview`, { headers: { Cookie: cookie } });
-  const { limited } = (await overview.json()) as { limited: { name: string; refused: number }[] };
-  assert.equal(limited.find(({ name }) => name === 'counted')?.refused, 7);
-});
-
 test('each subject of an identity provider has the rate of --jwt-rate', async (t) => {
   const provider = await startProvider(t, [await makeKey('key')]);
   const rules = ['--jwt-issuer', provider.issuer, '--jwt-audience', audience, '--jwt-rate', '3/h'];
@@ -112,18 +93,5 @@ test('each subject of an identity provider has the rate of --jwt-rate', async (t
     for (let tries = 0; tries < 4; tries += 1)
       replies.push((await send(await provider.token(client), plantsUrl)).status);
     assert.deepEqual(replies, [200, 200, 200, 429], client);
-  }
-});
-
-test('a rate that cannot be is refused on the command line', async () => {
-  for (const [args, says] of [
-    [['create', 'a', '--rate', '100'], /--rate must be a number of creates in a time, such as 100/],
-    [['create', 'a', '--burst', '5'], /--burst needs a --rate such as 100\/s/],
-    [['update', 'a'], /--rate says what to change/],
-    [['update', 'nobody', '--rate', '1/s'], /there has never been a token named nobody; /],
-  ] as const) {
-    const { code, stderr } = await runHere(['token', ...args, '--store', `sqlite:${store}`]);
-    assert.notEqual(code, 0);
-    assert.match(stderr, says);
   }
 });

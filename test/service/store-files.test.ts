@@ -104,22 +104,6 @@ test('an export writes to no file of the store that it reads, whatever that file
   }
 });
 
-test('a store that is reached by a link has its files beside the one that the link leads to', async () => {
-  const link = join(folder, 'link.db');
-  symlinkSync(join(busy, 'plants.db'), link);
-  for (const name of ofTheStore) {
-    await refused([
-      'export',
-      join(busy, name),
-      '--format',
-      'csv',
-      '--overwrite',
-      '--store',
-      `sqlite:${link}`,
-    ]);
-  }
-});
-
 test('an export replaces no other store, no backup, and nothing that belongs to one', async () => {
   const store = `sqlite:${join(busy, 'plants.db')}`;
   const others = [
@@ -168,25 +152,6 @@ test('neither a backup nor a list of refused lines comes to be a file of a store
   }
 });
 
-test('what is imported is not the file of what is refused, also by another name', async () => {
-  const file = join(folder, 'same.ndjson');
-  writeFileSync(file, 'x\n');
-  const [soft, hard] = [`${file}.soft`, `${file}.hard`];
-  symlinkSync(file, soft);
-  linkSync(file, hard);
-  for (const name of [file, soft, hard]) {
-    const args = [
-      'import',
-      file,
-      '--refused',
-      name,
-      '--store',
-      `sqlite:${join(quiet, 'plants.db')}`,
-    ];
-    await refused(args, /^plant-store: --refused must not be the file with the plants\n$/, 2);
-  }
-});
-
 test('two names of one file are one store', async () => {
   const [soft, hard] = [join(folder, 'soft.db'), join(folder, 'hard.db')];
   symlinkSync(join(quiet, 'plants.db'), soft);
@@ -219,14 +184,6 @@ test('no store is made, restored or copied where a file of another belongs', asy
     await refused(['copy', '--from', `sqlite:${backup}`, '--to', `sqlite:${path}`], because, 2);
     await refused(['serve', '--store', `sqlite:${path}`], because, 2);
   }
-});
-
-test('a store may be named like a journal where there is nothing that it could belong to', async () => {
-  const store = join(folder, 'garden-journal');
-  mkdirSync(join(folder, 'garden'));
-  makeStore(store, 2);
-  const { code, stdout } = await runHere(['plants', 'count', '--store', `sqlite:${store}`]);
-  assert.deepEqual([code, stdout], [0, '2\n']);
 });
 
 test('plants that were acknowledged outlive every try to export over the store and its log', async (t: Owner) => {

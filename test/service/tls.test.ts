@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { chmodSync, copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
@@ -10,8 +9,6 @@ import { text } from 'node:stream/consumers';
 import { after, type TestContext, test } from 'node:test';
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
 import { limits } from '../../src/limits.ts';
-import { watchCertificate } from '../../src/service/certificate.ts';
-import type { Log } from '../../src/service/log.ts';
 import { type Certificate, makeAuthority, withoutOpenssl } from '../helpers/certificates.ts';
 import { sabotaging } from '../helpers/faults.ts';
 import {
@@ -139,14 +136,6 @@ test('a connection that sends nothing is closed without a reply, before the hand
   assert.deepEqual([await text(plain), await text(secure)], ['', '']);
 });
 
-test('a client with TLS on a port without TLS gets an error, and the next client is served', {
-  skip,
-}, async (t) => {
-  const { port, plantsUrl } = await start(t);
-  await assert.rejects(connectTo(t, port));
-  assert.equal((await fetch(plantsUrl)).status, 405);
-});
-
 test('a renewed certificate is taken up at a SIGHUP, and no connection is dropped', {
   skip,
 }, async (t) => {
@@ -163,20 +152,6 @@ test('a renewed certificate is taken up at a SIGHUP, and no connection is droppe
   await createOn(open, 2);
   assert.equal(open.getPeerCertificate().subject.CN, 'renewed');
   assert.equal((await connectTo(t, port)).getPeerCertificate().subject.CN, 'newer');
-});
-
-test('a certificate that was renewed before a listener subscribes reaches the listener', {
-  skip,
-}, () => {
-  const [files, newer] = [certificateFor('early-listener'), certificateFor('early-newer')];
-  const log = { info() {}, error() {} } as unknown as Log;
-  using watch = watchCertificate({ ...files }, log);
-  copyFileSync(newer.certificate, files.certificate);
-  copyFileSync(newer.key, files.key);
-  watch.readNow();
-  const taken: string[] = [];
-  watch.onRenewed(({ certificate }) => taken.push(new X509Certificate(certificate).subject));
-  assert.deepEqual(taken, ['CN=early-newer']);
 });
 
 test('files that do not fit leave the certificate in force, and the log says why', {
