@@ -2,12 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
-import {
-  parseRate,
-  rateLimiterIn,
-  rateLimitMemory,
-  rateText,
-} from '../../src/access/rate-limit.ts';
+import { parseRate, rateLimiterIn, rateLimitMemory } from '../../src/access/rate-limit.ts';
 
 /** The creates that a token may send at once. */
 function taken(limiter: ReturnType<typeof rateLimiterIn>, id: number, text: string, burst: number) {
@@ -77,21 +72,4 @@ test('more tokens than there are slots are still served, and no bucket is lost t
   for (let id = 2; id < 10_000; id += 1) assert.equal(limiter.take(id, rate), 0, `${id}`);
   assert(limiter.take(1, rate) > 0);
   for (let id = 10_000; id < 100_000; id += 1) assert.equal(limiter.take(id, rate), 0, `${id}`);
-});
-
-test('a rate is read and shown in the largest unit that divides it', () => {
-  for (const [text, perDay, shown] of [
-    ['100/s', 8_640_000, '100/s'],
-    ['60/m', 86_400, '1/s'],
-    ['90/m', 129_600, '90/m'],
-    ['1000/h', 24_000, '1000/h'],
-    ['10/d', 10, '10/d'],
-  ] as const) {
-    const rate = parseRate(text);
-    assert.equal(rate?.perDay, perDay);
-    assert.equal(rate?.burst, Number.parseInt(text, 10));
-    assert.equal(rateText(rate), shown);
-  }
-  for (const text of ['', '100', '0/s', '-1/s', '1.5/s', '100/w', '100000000/s', '1e3/s'])
-    assert.equal(parseRate(text), undefined, text);
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { JsonFault, type JsonValue, readJson } from '../../src/contract/json.ts';
-import { anyCharacter, editedJsonText, hex4, jsonText, runs, spelled } from './json-text.ts';
+import { editedJsonText, hex4, jsonText, runs, spelled } from './json-text.ts';
 
 // The long form of the property tests is described in json-text.ts.
 
@@ -28,90 +28,50 @@ const accepted: readonly string[] = [
 
 const refused: readonly (readonly [text: string, message: string])[] = [
   ['', 'the text ends where a value is expected (at byte 1)'],
-  [' \n', 'the text ends where a value is expected (at byte 3)'],
   ['nul', '"n" where a value is expected (at byte 1)'],
-  ['nulll', '"l" where the end of the text is expected (at byte 5)'],
   ['True', '"T" where a value is expected (at byte 1)'],
-  ['undefined', '"u" where a value is expected (at byte 1)'],
   ['NaN', '"N" where a value is expected (at byte 1)'],
-  ['Infinity', '"I" where a value is expected (at byte 1)'],
   ['1 2', '"2" where the end of the text is expected (at byte 3)'],
-  ['{}{}', '"{" where the end of the text is expected (at byte 3)'],
   ['{}\0', '"\\u0000" where the end of the text is expected (at byte 3)'],
-  ['🌱', '"🌱" where a value is expected (at byte 1)'],
   ['\ud83c', '"\\ud83c" where a value is expected (at byte 1)'],
 
-  ['\ufeff{}', '"\\ufeff" where a value is expected (at byte 1)'],
   ['\u00a0{}', '"\u00a0" where a value is expected (at byte 1)'],
-  ['\u2028{}', '"\\u2028" where a value is expected (at byte 1)'],
   ['\v{}', '"\\u000b" where a value is expected (at byte 1)'],
-  ['\f{}', '"\\f" where a value is expected (at byte 1)'],
   ['// a\n{}', '"/" where a value is expected (at byte 1)'],
-  ['{}/* a */', '"/" where the end of the text is expected (at byte 3)'],
 
   ['-', 'a broken number (at byte 1)'],
-  ['+1', '"+" where a value is expected (at byte 1)'],
   ['.5', '"." where a value is expected (at byte 1)'],
-  ['-.5', 'a broken number (at byte 1)'],
   ['-x', 'a broken number (at byte 1)'],
-  ['01', '"1" where the end of the text is expected (at byte 2)'],
   ['-01', '"1" where the end of the text is expected (at byte 3)'],
-  ['00', '"0" where the end of the text is expected (at byte 2)'],
   ['1.', '"." where the end of the text is expected (at byte 2)'],
-  ['1.e1', '"." where the end of the text is expected (at byte 2)'],
   ['1e', '"e" where the end of the text is expected (at byte 2)'],
-  ['1e+', '"e" where the end of the text is expected (at byte 2)'],
   ['1e1.5', '"." where the end of the text is expected (at byte 4)'],
-  ['0x10', '"x" where the end of the text is expected (at byte 2)'],
   ['1_000', '"_" where the end of the text is expected (at byte 2)'],
-  ['1n', '"n" where the end of the text is expected (at byte 2)'],
   ['١', '"١" where a value is expected (at byte 1)'],
 
-  ['"', 'a string without an end (at byte 1)'],
   ['"abc', 'a string without an end (at byte 1)'],
-  ['["a","bc', 'a string without an end (at byte 6)'],
   ['"\\"', 'a string without an end (at byte 1)'],
-  ['"\\', 'a broken escape in a string (at byte 2)'],
   ['"\\a"', 'a broken escape in a string (at byte 2)'],
-  ['"a\\\'"', 'a broken escape in a string (at byte 3)'],
   ['"\\x41"', 'a broken escape in a string (at byte 2)'],
-  ['"\\U0041"', 'a broken escape in a string (at byte 2)'],
   ['"\\u004"', 'a broken escape in a string (at byte 2)'],
-  ['"\\u004g"', 'a broken escape in a string (at byte 2)'],
   ['"\\u{41}"', 'a broken escape in a string (at byte 2)'],
-  ['"\\u+041"', 'a broken escape in a string (at byte 2)'],
   ['"\\u', 'a broken escape in a string (at byte 2)'],
-  ["'a'", '"\'" where a value is expected (at byte 1)'],
   ['`a`', '"`" where a value is expected (at byte 1)'],
 
-  ['[', 'the text ends where a value is expected (at byte 2)'],
   ['[1', 'the text ends where "," or "]" is expected (at byte 3)'],
-  ['[1,', 'the text ends where a value is expected (at byte 4)'],
   ['[1,]', '"]" where a value is expected (at byte 4)'],
-  ['[,1]', '"," where a value is expected (at byte 2)'],
   ['[1,,2]', '"," where a value is expected (at byte 4)'],
-  ['[1 2]', '"2" where "," or "]" is expected (at byte 4)'],
   ['[1}', '"}" where "," or "]" is expected (at byte 3)'],
-  [']', '"]" where a value is expected (at byte 1)'],
 
   ['{', 'the text ends where a member name in quotes is expected (at byte 2)'],
-  ['{"a"', 'the text ends where ":" is expected (at byte 5)'],
   ['{"a":', 'the text ends where a value is expected (at byte 6)'],
-  ['{"a":1', 'the text ends where "," or "}" is expected (at byte 7)'],
   ['{"a":1,', 'the text ends where a member name in quotes is expected (at byte 8)'],
-  ['{"a":1,}', '"}" where a member name in quotes is expected (at byte 8)'],
   ['{,"a":1}', '"," where a member name in quotes is expected (at byte 2)'],
-  ['{"a":1,,"b":2}', '"," where a member name in quotes is expected (at byte 8)'],
   ['{"a" 1}', '"1" where ":" is expected (at byte 6)'],
-  ['{"a"=1}', '"=" where ":" is expected (at byte 5)'],
   ['{"a":1 "b":2}', '"\\"" where "," or "}" is expected (at byte 8)'],
-  ['{"a":1]', '"]" where "," or "}" is expected (at byte 7)'],
   ['{a:1}', '"a" where a member name in quotes is expected (at byte 2)'],
-  ["{'a':1}", '"\'" where a member name in quotes is expected (at byte 2)'],
   ['{1:1}', '"1" where a member name in quotes is expected (at byte 2)'],
-  ['{null:1}', '"n" where a member name in quotes is expected (at byte 2)'],
   ['{"a', 'a string without an end (at byte 2)'],
-  ['{"\\q":1}', 'a broken escape in a string (at byte 3)'],
 
   ['{"a":1,"a":1}', 'the member "a" is given a second time (at byte 8)'],
   ['{"a":1, "\\u0061":2}', 'the member "a" is given a second time (at byte 9)'],
@@ -158,11 +118,6 @@ test('every text in that list but the ambiguous ones is refused by JSON.parse to
   }
 });
 
-test('member names that differ in case or normal form are different', () => {
-  const { members } = readObject('{"e\\u0301":1,"\\u00e9":2,"E":3,"e":4}');
-  assert.deepEqual([...members.keys()], ['e\u0301', '\u00e9', 'E', 'e']);
-});
-
 test('an escaped name is read from its own text, and not from a text before it', () => {
   // JSON.parse takes the second for the first, and the fourth for the third (nodejs/node#63785).
   const texts = [
@@ -183,12 +138,6 @@ test('names that every JavaScript object has are only names', () => {
   assert.deepEqual([...members.keys()], ['__proto__', 'constructor', 'hasOwnProperty']);
   assert.deepEqual(members.get('__proto__'), { type: 'string', value: 'a' });
   assert.equal(readObject('{}').members.get('constructor'), undefined);
-});
-
-test('members of a nested object are not those of the outermost one', () => {
-  const { members } = readObject('{"outer":{"inner":1}}');
-  assert.deepEqual([...members.keys()], ['outer']);
-  assert.equal(readJson('[{"inner":1}]') instanceof JsonFault, false);
 });
 
 test('a number keeps every digit that it was spelled with', () => {
@@ -222,24 +171,6 @@ test('of the 65,536 units, only the four kinds of white space are skipped', () =
   assert.deepEqual(skipped, [0x09, 0x0a, 0x0d, 0x20]);
 });
 
-test('of the 65,536 units, those that may follow a backslash are the eight of RFC 8259 and u with four digits', () => {
-  const escapes = [];
-  for (let unit = 0; unit < 0x10000; unit += 1) {
-    if (!(readJson(`"\\${String.fromCharCode(unit)}"`) instanceof JsonFault))
-      escapes.push(String.fromCharCode(unit));
-  }
-  assert.deepEqual(escapes, ['"', '/', '\\', 'b', 'f', 'n', 'r', 't'].sort());
-});
-
-test('every unit is read from its escape and, where it may be, as it is', () => {
-  for (let unit = 0x20; unit < 0x10000; unit += 1) {
-    const character = String.fromCharCode(unit);
-    assert.deepEqual(readJson(`"\\u${hex4(unit)}"`), { type: 'string', value: character });
-    if (character !== '"' && character !== '\\')
-      assert.deepEqual(readJson(`"${character}"`), { type: 'string', value: character });
-  }
-});
-
 test('nesting may be 100 deep, and not 101', () => {
   for (const [open, close] of [
     ['[', ']'],
@@ -260,12 +191,6 @@ test('nesting may be 100 deep, and not 101', () => {
       );
     }
   }
-});
-
-test('depth is how deep the nesting is, not how often it occurs', () => {
-  const branch = `${'['.repeat(99)}${']'.repeat(99)}`;
-  assert.equal(readJson(`[${[branch, branch, branch].join(',')}]`) instanceof JsonFault, false);
-  assert.equal(readJson(`{"a":${branch},"b":[${branch}]}`) instanceof JsonFault, true);
 });
 
 /**
@@ -334,15 +259,6 @@ test('any object is refused exactly if it has a member twice, however the two ar
     runs,
   );
   assert(Math.min(tally.once, tally.twice) > runs.numRuns / 20, JSON.stringify(tally));
-});
-
-test('any string is read as the text that it spells', () => {
-  fc.assert(
-    fc.property(spelled(anyCharacter), ({ text, json }) =>
-      assert.deepEqual(readJson(json), { type: 'string', value: text }),
-    ),
-    runs,
-  );
 });
 
 /** The text as a whole: only where a member is given twice may the two readers differ. */

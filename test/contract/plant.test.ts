@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { type NewPlant, newPlantLine, parseNewPlant, plantBody } from '../../src/contract/plant.ts';
-import { type ProblemName, problems, Refusal } from '../../src/contract/problems.ts';
+import { type ProblemName, Refusal } from '../../src/contract/problems.ts';
 import { brokenUtf8, encodings, hostileBody } from './hostile-bodies.ts';
 import { hex4, runs, spelledPlant } from './json-text.ts';
 import { worthOf } from './plant-reference.ts';
@@ -147,14 +147,6 @@ test('what is not a NewPlant is refused with its code, and the message says what
     assertRefused(Buffer.from(body), problem, message);
 });
 
-test('the codes of a body are 40000 to 40003', () => {
-  const names = [...new Set(refusals.map(([, problem]) => problem))];
-  assert.deepEqual(
-    names.map((name) => problems[name].code),
-    [40000, 40001, 40002, 40003],
-  );
-});
-
 test('of several faults the first in the order JSON, shape, id, name, tag is answered', () => {
   const order: readonly (readonly [body: string, problem: ProblemName])[] = [
     ['{"id":1.5,"name":"\\u0000","tag":null}x', 'bodyMalformed'],
@@ -205,38 +197,10 @@ test('the place of the broken byte is found in a mebibyte, too', () => {
   }
 });
 
-test('UTF-8 up to its ends is read', () => {
-  const texts = [
-    '\u007f',
-    '\u0080',
-    '\u07ff',
-    '\u0800',
-    '\ud7ff',
-    '\ue000',
-    '\ufffd',
-    '\uffff',
-    '\u{10000}',
-    '\u{10ffff}',
-  ];
-  for (const name of texts)
-    assert.deepEqual(parseNewPlant(Buffer.from(`{"id":1,"name":"${name}"}`)), {
-      id: 1n,
-      name,
-      tag: undefined,
-    });
-});
-
 test('no other encoding, and no byte order mark, is UTF-8', () => {
   for (const [encoding, encode] of Object.entries(encodings)) {
     const bytes = encode('{"id":1,"name":"Älder"}');
     assert.equal(refusal(bytes).problem, 'bodyMalformed', encoding);
-  }
-});
-
-test('every control character but U+0000 is kept when it is escaped', () => {
-  for (let unit = 1; unit < 0x20; unit += 1) {
-    const plant = parseNewPlant(Buffer.from(`{"id":1,"name":"\\u${hex4(unit)}"}`));
-    assert.deepEqual(plant, { id: 1n, name: String.fromCharCode(unit), tag: undefined });
   }
 });
 

@@ -63,26 +63,6 @@ test('while the disk stalls, as many creates wait as the queue holds, and all fu
   });
 });
 
-test('the queue is bounded in bytes, too: of 40 MiB, 32 wait while the disk stalls', async (t) => {
-  // On a loaded machine, 40 MiB take longer than the default.
-  const server = await startServerOnNewStore(t, '--commit-timeout', '60s');
-  const name = 'x'.repeat(2 ** 20 - 100);
-
-  const replies = await sendToStalledDisk(
-    t,
-    server,
-    Array.from({ length: 40 }, (_, id) => plant(id, name)),
-    8,
-  );
-
-  const refused = statuses(replies, 503);
-  for (const reply of refused) assertRefusal(reply, 'overloaded');
-  assert.deepEqual(
-    [statuses(replies, 200).length, refused.length, storedPlants(server.store).length],
-    [32, 8, 32],
-  );
-});
-
 test('no create waits longer than --commit-timeout for a disk that stalls, and all goes on by itself when the disk does', async (t) => {
   const { port, store } = await startServerOnNewStore(t, '--commit-timeout', '500ms');
   const count = scale({ short: 100, long: 2_000 });

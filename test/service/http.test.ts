@@ -25,7 +25,6 @@ const wrongToken = { Authorization: 'Bearer wrong' };
 const chunked = { 'Content-Length': undefined, 'Transfer-Encoding': 'chunked' };
 
 const sharedServer = await shareServer();
-const impatientServer = await shareServer(['--request-timeout', '300ms', '--log-level', 'debug']);
 
 /**
  * A refused create of which a part is still to come. The server waits `limits.http.lingerMs` for
@@ -81,28 +80,6 @@ test('at the limit of connections, a new one takes the place of the oldest that 
   assert.equal(await (await connectRaw(t, port)).closed(), '');
 });
 
-test('one connection serves one request after the other, whatever came of the last one', async (t) => {
-  const { port, store } = sharedServer();
-  const connection = await connectRaw(t, port);
-
-  connection.send(rawRequest(plant(1)));
-  await assertCreated(connection, 1);
-  connection.send(rawRequest('{"id":1}'));
-  assertRefusal(await connection.reply(), 'notNewPlant');
-  connection.send(rawRequest(plant(2), { fields: wrongToken }));
-  assertRefusal(await connection.reply(), 'tokenInvalid');
-  connection.send(rawRequest(plant(2), { target: '/nowhere' }));
-  assertRefusal(await connection.reply(), 'pathUnknown');
-  connection.send(rawRequest(plant(2), { method: 'PUT' }));
-  assertRefusal(await connection.reply(), 'methodNotAllowed');
-  connection.send(rawRequest(plant(2), { fields: { 'Content-Type': 'text/plain' } }));
-  assertRefusal(await connection.reply(), 'mediaTypeUnsupported');
-  connection.send(rawRequest(plant(2)));
-  await assertCreated(connection, 2);
-
-  assert.equal(storedPlants(store).length, 2);
-});
-
 test('a request that is refused before its body has come lets the next one follow on the connection', async (t) => {
   const { port } = sharedServer();
   const connection = await connectRaw(t, port);
@@ -113,25 +90,6 @@ test('a request that is refused before its body has come lets the next one follo
   connection.send(refused.subarray(-5), rawRequest(plant(1)));
 
   await assertCreated(connection, 1);
-});
-
-test('a head that comes in two packets is answered as in one, at the bounds, too', async (t) => {
-  const { port } = sharedServer();
-  const line = 'GET /openapi.json HTTP/1.1\r\nHost: a\r\n';
-  const largest = `${line}A: ${'x'.repeat(16_384 - line.length - 'A: '.length)}\r\n\r\n`;
-  const fieldTooMuch = `${line}${'a:\r\n'.repeat(999)}b c\r\n\r\n`;
-
-  for (const inSecond of [1, 2, 3, 4]) {
-    const accepted = await connectRaw(t, port);
-    await sendAndWaitUntilRead(accepted, largest.slice(0, -inSecond));
-    accepted.send(largest.slice(-inSecond));
-    assert.equal((await accepted.reply()).status, 200);
-
-    const refused = await connectRaw(t, port);
-    await sendAndWaitUntilRead(refused, fieldTooMuch.slice(0, -inSecond));
-    refused.send(fieldTooMuch.slice(-inSecond));
-    assertRefusal(await refused.reply(), 'headersTooLarge');
-  }
 });
 
 test('pipelined requests are answered in their order, though later ones are done first', async (t) => {
@@ -155,39 +113,6 @@ test('pipelined requests are answered in their order, though later ones are done
   await assertCreated(connection, 2);
   assertRefusal(await connection.reply(), 'tokenInvalid');
 });
-
-for (const [what, broken, problem] of [
-  ['what is no HTTP', 'what is this\r\n\r\n', 'httpMalformed'],
-  ['a request that breaks off', rawRequest(plant(2)).subarray(0, -4), 'requestTimeout'],
-  ['a broken chunk', rawRequest('ZZ\r\n', { fields: chunked }), 'httpMalformed'],
-  [
-    'a header that is too large',
-    rawRequest('', { fields: { 'X-Large': 'x'.repeat(20_000) } }),
-    'headersTooLarge',
-  ],
-  ['a tunnel', 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n', 'methodNotAllowed'],
-  [
-    'a body that is too large',
-    rawRequest('', { fields: { 'Content-Length': '2000000' } }),
-    'bodyTooLarge',
-  ],
-] as const) {
-  test(`after a create, ${what} on the same connection is refused in its turn, and does not disturb the create`, async (t) => {
-    const { port, store, logged } = impatientServer();
-    const lock = lockStore(t, store);
-    const connection = await connectRaw(t, port);
-
-    await sendAndWaitUntilRead(connection, rawRequest(plant(1)), broken);
-    // What comes too late is refused first, while the create still waits.
-    if (problem === 'requestTimeout') await logged((stderr) => stderr.includes('40800'));
-    lock.release();
-
-    await assertCreated(connection, 1);
-    assertRefusal(await connection.reply(), problem);
-    assert.equal(await connection.closed(), '');
-    assert.equal(storedPlants(store).length, 1);
-  });
-}
 
 test('a refused body that is still under way does not cut off a create before it, however long that takes', async (t) => {
   // Longer than the server reads on after a refusal.
@@ -311,37 +236,6 @@ for (const [what, fields, problem] of [
     assert.deepEqual(storedPlants(store), []);
   });
 }
-
-test('a client that goes away in the middle of its body stores nothing, though what it sent is a plant', async (t) => {
-  const { port, store } = sharedServer();
-  const unfinished = rawRequest(plant(1), { fields: { 'Content-Length': '100' } });
-
-  const reset = await connectRaw(t, port);
-  await sendAndWaitUntilRead(reset, unfinished);
-  reset.socket.resetAndDestroy();
-  const closed = await connectRaw(t, port);
-  await sendAndWaitUntilRead(closed, unfinished);
-  closed.socket.end();
-
-  assertRefusal(await closed.reply(), 'httpMalformed');
-  assert.equal(await closed.closed(), '');
-  const other = await connectRaw(t, port);
-  other.send(rawRequest(plant(2)));
-  await assertCreated(other, 2);
-  assert.deepEqual(storedPlants(store), [[2n, 'Alder 2', null]]);
-});
-
-test('a client that closes its half of the connection after its request still gets the reply', async (t) => {
-  const { port, store } = sharedServer();
-  const lock = lockStore(t, store);
-  const connection = await connectRaw(t, port);
-  await sendAndWaitUntilRead(connection, rawRequest(plant(1)));
-  connection.socket.end();
-  lock.release();
-
-  await assertCreated(connection, 1);
-  assert.equal(await connection.closed(), '');
-});
 
 test('every reply has a request id of its own', async (t) => {
   const { port } = sharedServer();

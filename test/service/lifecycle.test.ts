@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { connect } from 'node:net';
 import { delimiter, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { withoutSettings } from '../../src/config/environment.ts';
 import { limits } from '../../src/limits.ts';
 import { pause } from '../helpers/pause.ts';
 import {
@@ -15,7 +14,6 @@ import {
   type RunningServer,
   startServer,
   storePath,
-  takesNoCode,
   token,
 } from '../helpers/program.ts';
 import {
@@ -292,27 +290,6 @@ test('kill -9 of a launcher under an older Node stops the service with a drain',
   assert.deepEqual(storedPlants(store), [[1n, 'Alder', null]]);
 });
 
-test('kill -9 of the npm of npm start stops the service', {
-  skip: takesNoCode,
-  timeout,
-}, async (t) => {
-  const store = await storePath(t);
-  const args = ['start', '--', '--port', '0', '--store', `sqlite:${store}`, ...oneThread];
-  const npm = spawn('npm', args, {
-    cwd: import.meta.dirname,
-    env: { ...withoutSettings(process.env), ...besideOthers },
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
-  let log = '';
-  npm.stderr.setEncoding('utf8').on('data', (chunk: string) => {
-    log += chunk;
-    if (log.includes('"ready"')) npm.kill('SIGKILL');
-  });
-  // After the last that the service has written.
-  await once(npm, 'close');
-  assert.match(log, /"ready".*"stopped"/s);
-});
-
 test('SIGHUP, SIGUSR1 and SIGUSR2 neither end a service without certificates nor open a debugger', {
   timeout,
 }, async (t) => {
@@ -354,22 +331,4 @@ test('SIGINT a moment after the first signal ends the server at once with exit c
 
   assert.equal(await exitCode(server), 1);
   assert.doesNotMatch(server.stderr(), /"stopped"/);
-});
-
-test('a store that a server left at kill -9 can be read as it is, and a new server holds its plants', {
-  timeout,
-}, async (t) => {
-  const store = await storePath(t);
-  const first = await startServer(t, store, oneThread);
-  assert.equal((await create(first.plantsUrl, alder)).status, 200);
-  await first.stop('SIGKILL');
-  assert(existsSync(`${store}-wal`));
-  assert.deepEqual(storedPlants(store), [[1n, 'Alder', null]]);
-
-  const second = await startServer(t, store, oneThread);
-
-  assert.equal((await create(second.plantsUrl, alder)).status, 200);
-  assert.equal((await create(second.plantsUrl, { id: 1, name: 'Elder' })).status, 400);
-  assert.equal(await second.stop(), 0);
-  assert.deepEqual(storedPlants(store), [[1n, 'Alder', null]]);
 });

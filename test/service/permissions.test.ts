@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { statSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { create, oneThread, startServer, temporaryFolder, token } from '../helpers/program.ts';
+import { startServer, temporaryFolder } from '../helpers/program.ts';
 
 /** A service on a store that it has made itself. */
 const store = join(await temporaryFolder({ after }), 'data', 'plants.db');
@@ -40,15 +40,6 @@ test('the service starts when it is called by a link from elsewhere, as npx does
   const [printed] = await Promise.race([once(child.stdout, 'data'), once(child, 'exit')]);
 
   assert.match(String(printed), /^Plant Store .* is ready/);
-});
-
-test('the service starts where the name of its token file begins with the name of its folder', async (t) => {
-  const folder = await temporaryFolder(t);
-  const tokenFile = join(folder, 'data.token');
-  writeFileSync(tokenFile, token);
-  const args = ['--token-file', tokenFile, ...oneThread];
-  const { plantsUrl } = await startServer(t, join(folder, 'data', 'plants.db'), args, {});
-  assert.equal((await create(plantsUrl, { id: 1, name: 'Alder' })).status, 200);
 });
 
 test('what the service writes can be read by its own user only', () => {

@@ -8,7 +8,6 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { text } from 'node:stream/consumers';
 import { after, test } from 'node:test';
-import { generateToken } from '../../src/access/opaque-tokens.ts';
 import { pause } from '../helpers/pause.ts';
 import {
   type Ended,
@@ -191,29 +190,6 @@ test('a new token is printed once and alone, and every thread of a running serve
   const list = await tokenCommand(store, 'list');
   assert.match(list.stdout, /^newcomer +create +valid /m);
   assert(!list.stdout.includes(token.slice(3)));
-});
-
-test('while a token is looked for, its request keeps its place and its body, whatever comes behind it', async (t) => {
-  const connection = await connectRaw(t, server.port);
-  const wrong = rawRequest('{"id":2,"name":"Elm"}', {
-    fields: { Authorization: `Bearer ${secret(generateToken())}` },
-  });
-  const right = rawRequest('{"id":3,"name":"Oak"}', {
-    fields: { Authorization: `Bearer ${stayer}` },
-  });
-  const fresh = rawRequest('{"id":4,"name":"Ash"}', {
-    fields: { Authorization: `Bearer ${await createToken(store, 'fresh')}` },
-  });
-
-  connection.send(wrong, right, wrong.subarray(0, -10));
-  assert.equal((await connection.reply()).status, 401);
-  assert.equal((await connection.reply()).body, '{"name":"Oak"}');
-  assert.equal((await connection.reply()).status, 401);
-  connection.send(wrong.subarray(-10), fresh.subarray(0, -10));
-  await new Promise(setImmediate);
-  connection.send(fresh.subarray(-10), right);
-  assert.equal((await connection.reply()).body, '{"name":"Ash"}');
-  assert.equal((await connection.reply()).body, '{"name":"Oak"}');
 });
 
 test('a revoked token is refused by a running server within 2 seconds, and other tokens stay valid', async () => {
