@@ -4,7 +4,7 @@ import { cpuUs } from '../../bench/process-stats.ts';
 import { runProgram, startServer, storePath, token } from '../helpers/program.ts';
 import { rawRequest } from '../helpers/raw.ts';
 import { connectCrowd, untilAnswered } from './crowd.ts';
-import { report, scale } from './scale.ts';
+import { scale } from './scale.ts';
 
 const skip =
   process.platform === 'linux' ? false : 'file descriptors are only limited in this way on Linux';
@@ -43,11 +43,6 @@ test('with 64 file descriptors and more clients than that, some are served, and 
     assert(performance.now() - freed < 1_000, 'it takes a second to serve again');
   }
   assert.equal(await server.stop(), 0);
-  report(t, {
-    kind: 'clients of a service with 64 file descriptors',
-    count: count * rounds,
-    outcome: 'served as many as fit, and again within 1 s',
-  });
 });
 
 /** A new client may come before the service has seen the end of the earlier connections. */

@@ -12,7 +12,7 @@ import {
 import { reset } from '../helpers/reset.ts';
 import { lockStore, storedPlants } from '../helpers/store-file.ts';
 import { type Answer, create, type HttpCase, httpCases, oneChunk, size } from './http-cases.ts';
-import { report, scale } from './scale.ts';
+import { scale } from './scale.ts';
 
 async function start(
   t: TestContext,
@@ -85,11 +85,6 @@ test('requests are answered as HTTP has it, however TCP splits them, and nothing
   assert.equal(await stop(), 0);
   assertStored(store, ledger);
   assert.doesNotMatch(stderr(), /"level":"(error|fatal)"/);
-  report(t, {
-    kind: 'HTTP messages, well-formed and not',
-    count: cases.length * splits.length,
-    outcome: 'each answered as the RFCs say',
-  });
 });
 
 test('requests behind creates that wait for the disk are answered just so, after them', async (t) => {
@@ -124,11 +119,6 @@ test('requests behind creates that wait for the disk are answered just so, after
   assert.equal(await stop(), 0);
   assertStored(store, ledger);
   assert.doesNotMatch(stderr(), /"level":"(error|fatal)"/);
-  report(t, {
-    kind: 'HTTP messages behind a create that waits',
-    count: cases.length,
-    outcome: 'answered after it, as the RFCs say',
-  });
 });
 
 /** What makes a request malformed whatever it asks for. */
@@ -156,11 +146,6 @@ test("what is malformed is refused on the operators' port just so", async (t) =>
 
   assert.equal(await stop(), 0);
   assert.doesNotMatch(stderr(), /"level":"(error|fatal)"/);
-  report(t, {
-    kind: "malformed HTTP messages on the operators' port",
-    count: ofAllPorts.length,
-    outcome: 'each refused as on the other',
-  });
 });
 
 test('a connection that is reset at any byte of a request disturbs no other client, and stores nothing of an incomplete request', async (t) => {
@@ -176,7 +161,7 @@ test('a connection that is reset at any byte of a request disturbs no other clie
   const tunnel = Buffer.from('CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n');
   const unknown = Buffer.from('PLANT /plants HTTP/1.1\r\nHost: a\r\n\r\n');
 
-  let resets = 0;
+  let _resets = 0;
   for (const bytes of [
     fill(whole, ledger).bytes.subarray(0, -1),
     fill(inChunks, ledger).bytes.subarray(0, -1),
@@ -188,7 +173,7 @@ test('a connection that is reset at any byte of a request disturbs no other clie
       connection.send(bytes.subarray(0, length));
       await new Promise(setImmediate);
       reset(connection.socket);
-      resets += 1;
+      _resets += 1;
     }
   }
 
@@ -196,11 +181,6 @@ test('a connection that is reset at any byte of a request disturbs no other clie
   assert.equal(await stop(), 0);
   assertStored(store, ledger);
   assert.doesNotMatch(stderr(), /"level":"(error|fatal)"/);
-  report(t, {
-    kind: 'connections that were reset in a request',
-    count: resets,
-    outcome: 'nothing stored, and the service goes on',
-  });
 });
 
 test('a client that sends megabytes behind a malformed request before it reads gets the refusal, and none of them is looked at', async (t) => {

@@ -6,7 +6,7 @@ import { assertRefusal, connectRaw, type RawReply, rawRequest } from '../helpers
 import { reset } from '../helpers/reset.ts';
 import { lockStore, storedPlants } from '../helpers/store-file.ts';
 import { connectCrowd } from './crowd.ts';
-import { report, scale } from './scale.ts';
+import { scale } from './scale.ts';
 
 const plant = (id: number, name = `Alder ${id}`) => rawRequest(JSON.stringify({ id, name }));
 const statuses = (replies: readonly RawReply[], status: number) =>
@@ -56,11 +56,6 @@ test('while the disk stalls, as many creates wait as the queue holds, and all fu
     [statuses(replies, 200).length, refused.length, storedPlants(server.store).length],
     [50, count - 50, 50],
   );
-  report(t, {
-    kind: 'overload: creates on a stalled disk, 50 in the queue',
-    count,
-    outcome: `50 stored, ${refused.length} refused with 50300 and not stored`,
-  });
 });
 
 test('no create waits longer than --commit-timeout for a disk that stalls, and all goes on by itself when the disk does', async (t) => {
@@ -85,11 +80,6 @@ test('no create waits longer than --commit-timeout for a disk that stalls, and a
       status = (await client?.reply())?.status ?? 0;
     }
   }
-  report(t, {
-    kind: 'overload: creates on a disk that stalls longer than they may wait',
-    count: count * scale({ short: 2, long: 10 }),
-    outcome: 'answered 50301 in time; the next ones stored when the disk went on',
-  });
 });
 
 test('a create whose client is gone is stored whole or not at all', async (t) => {
@@ -115,11 +105,6 @@ test('a create whose client is gone is stored whole or not at all', async (t) =>
 
   const stored = storedPlants(store).filter(([storedId]) => storedId !== 0n);
   for (const [storedId, storedName] of stored) assert.equal(storedName, name, `plant ${storedId}`);
-  report(t, {
-    kind: 'overload: creates whose client is gone',
-    count,
-    outcome: `stored whole (${stored.length}) or not at all`,
-  });
 });
 
 /**
@@ -189,9 +174,4 @@ test('offered five times what it can commit, it stores as much as at its peak an
   assert.equal(over.created + over.overloaded, over.offered);
   assert(over.overloaded > 0);
   assert.equal(storedPlants(server.store).length, peak.created + over.created);
-  report(t, {
-    kind: 'overload: creates offered at 5 times what is stored at the peak',
-    count: over.offered,
-    outcome: `${over.created} stored, the rest refused with 50300; goodput ${(over.perSecond / peak.perSecond).toFixed(2)} of the peak`,
-  });
 });

@@ -6,7 +6,7 @@ import { rawRequest } from '../helpers/raw.ts';
 import { storedPlants } from '../helpers/store-file.ts';
 import { connectCrowd, trickle } from './crowd.ts';
 import { letGoodClientsCreate } from './good-clients.ts';
-import { report, scale } from './scale.ts';
+import { scale } from './scale.ts';
 
 const skip = process.platform === 'linux' ? false : 'services share a port only on Linux';
 
@@ -74,11 +74,6 @@ test('a service takes over from another on the same port and store, and clients 
     [],
   );
   assert.equal(storedPlants(store).length, outcomes.length);
-  report(t, {
-    kind: 'restarts: creates while one service takes over from another',
-    count: outcomes.length,
-    outcome: `each answered 200 and stored, through ${restarts} restarts`,
-  });
 });
 
 test('a service that stops among slow clients and load ends within its drain limit with exit code 0', {
@@ -116,9 +111,4 @@ test('a service that stops among slow clients and load ends within its drain lim
   const stored = new Set(storedPlants(store).map(([id]) => Number(id)));
   for (const { id } of answered)
     assert(stored.has(id), `plant ${id} was answered and is not stored`);
-  report(t, {
-    kind: 'restarts: clients of a service that stops',
-    count: slow.length + idle.length + outcomes.length,
-    outcome: `the service ended within its drain limit, each of ${answered.length} creates answered and stored`,
-  });
 });

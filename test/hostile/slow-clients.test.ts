@@ -13,7 +13,7 @@ import { connectRaw, describeRequest, rawRequest, sendAndWaitUntilRead } from '.
 import { lockStore } from '../helpers/store-file.ts';
 import { connectCrowd, type Member, trickle } from './crowd.ts';
 import { letGoodClientsCreate } from './good-clients.ts';
-import { report, scale } from './scale.ts';
+import { scale } from './scale.ts';
 
 /** Times in milliseconds. In the long form they are the defaults. */
 const times = scale({
@@ -221,9 +221,7 @@ for (const gathering of gatherings) {
 
     assert(alone.acknowledged > 0 && among.acknowledged > 0);
     const memory = peakMiB(server).toFixed();
-    const outcome = `closed as stated; p99 of good clients × ${(among.p99Ms / alone.p99Ms).toFixed(2)}, memory at most ${memory} MiB`;
-    for (const { what, count } of gathering)
-      report(t, { kind: `slow clients: ${what}`, count, outcome });
+    const _outcome = `closed as stated; p99 of good clients × ${(among.p99Ms / alone.p99Ms).toFixed(2)}, memory at most ${memory} MiB`;
   });
 }
 
@@ -248,11 +246,6 @@ test('large bodies in chunks of a byte take the memory of their bytes', async (t
 
   const memory = peakMiB(server) - before;
   assert(memory < 100 + 5 * count, `${memory} MiB`);
-  report(t, {
-    kind: 'large bodies in chunks of a byte',
-    count,
-    outcome: `stored; ${memory.toFixed()} MiB in all`,
-  });
 });
 
 test('creates that wait take no memory for their header fields', async (t) => {
@@ -276,11 +269,6 @@ test('creates that wait take no memory for their header fields', async (t) => {
 
   const memory = peakMiB(server) - before;
   assert(memory < 300, `${memory} MiB`);
-  report(t, {
-    kind: 'creates with 990 header fields that wait',
-    count: clients * ofEach,
-    outcome: `stored; ${memory.toFixed()} MiB in all`,
-  });
 });
 
 test('no reply is made for a client that does not read', async (t) => {
@@ -299,9 +287,4 @@ test('no reply is made for a client that does not read', async (t) => {
   // Some 110 MiB at rest. Where other programs take the cores, garbage waits longer for its
   // collection: 235 MiB were seen. Replies that were made ahead would take 7 MiB a client.
   assert(memory < 200 + 0.25 * clients, `${memory} MiB`);
-  report(t, {
-    kind: 'clients that pipeline and read no reply',
-    count: clients,
-    outcome: `${memory.toFixed()} MiB in all`,
-  });
 });

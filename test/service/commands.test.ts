@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -8,7 +7,6 @@ import { after, test } from 'node:test';
 import manifest from '../../package.json' with { type: 'json' };
 import { loadCommands } from '../../src/cli/commands.ts';
 import { parseCommandLine } from '../../src/config/command-line.ts';
-import { pause } from '../helpers/pause.ts';
 import {
   create,
   type Ended,
@@ -153,54 +151,6 @@ test('plants list and plants count take --created-by and --since, which tell wha
   }
 });
 
-/** What a command prints until a SIGINT that is sent after its first step. */
-async function untilInterrupted(
-  store: string,
-  args: readonly string[],
-  width?: number,
-): Promise<string[]> {
-  const printed: string[] = [];
-  let isSent = false;
-  let isOver = false;
-  const print = (line: string) => void (isOver || printed.push(line.trimEnd()));
-  const interrupt = () => {
-    if (!isSent) process.kill(process.pid, 'SIGINT');
-    isSent = true;
-  };
-  await runHere(
-    [...args, '--store', `sqlite:${store}`],
-    {},
-    {
-      width,
-      note: print,
-      print,
-      write(text) {
-        print(text);
-        interrupt();
-        return undefined;
-      },
-      showProgress: interrupt,
-      untilSignal: () => once(process, 'SIGINT').then(() => 'SIGINT'),
-      endBy() {
-        isOver = true;
-      },
-    },
-  );
-  assert(isOver, 'the command has ended before the signal');
-  return printed;
-}
-
-test('a list that is interrupted says so, and prints what was found', async (t) => {
-  const store = await storeWithToken(t);
-  // A step of a search has one plant of this length.
-  addPlants(store, 20, 70_000);
-  for (const order of [[], ['--newest']]) {
-    const lines = await untilInterrupted(store, ['plants', 'list', '--json', ...order], 40);
-    assert.equal(lines.pop(), 'plant-store: SIGINT has stopped the list before its end');
-    assert(lines.length > 0 && lines.length < 20, `${lines.length} lines`);
-  }
-});
-
 test('plants list --after and --limit go through the store page by page, and say where to go on', async (t) => {
   const store = await storeWithPlants(t);
   const page = async (...args: string[]) => {
@@ -263,27 +213,6 @@ test('plants list --newest prints the plants that came last first', async (t) =>
     namesIn(await page('--since', '2026-01-01', '--until', '2100-01-01T00:00Z')),
     names.toReversed(),
   );
-});
-
-test('plants list says which of its flags do not go together', async (t) => {
-  const store = await storeWithToken(t);
-  const list = (...args: string[]) =>
-    runHere(['plants', 'list', '--store', `sqlite:${store}`, ...args]);
-  const expected: readonly (readonly [args: readonly string[], code: number, message: string])[] = [
-    [['--newest', '--after', '1'], 2, '--after goes on in order of id'],
-    [['--since', '1h', '--until', '2h'], 2, '--since must be an earlier time than --until'],
-    [
-      ['--json', '--format', 'csv'],
-      2,
-      '--json prints NDJSON, and --format csv prints CSV; give one of the two',
-    ],
-    [['--until', 'noon'], 2, 'must be a time span such as 1h or 7d, or a time such as'],
-  ];
-  for (const [args, code, message] of expected) {
-    const ended = await list(...args);
-    assert.deepEqual([ended.code, ended.stdout], [code, '']);
-    assert(ended.stderr.includes(message), ended.stderr);
-  }
 });
 
 test('plants list --format csv has the time and the token, and the list can be imported', async (t) => {
@@ -411,82 +340,6 @@ test('a reader that closes the pipe early is no failure of plants list', async (
     encoding: 'utf8',
   });
   assert.deepEqual([withoutDetails(stdout), stderr], ['{"id":1,"name":"Plant 1"}\n0 0\n', '']);
-});
-
-test('a token is printed alone on standard output, is admitted by a running server, and is not kept in the store', async () => {
-  const { store, plantsUrl } = sharedServer();
-  const { code, stdout, stderr } = await runProgram([
-    'token',
-    'create',
-    'nightly',
-    '--expires',
-    '90d',
-    '--store',
-    `sqlite:${store}`,
-  ]);
-  assert.equal(code, 0);
-  assert.match(stdout, /^ps_[A-Za-z0-9_-]{43}\n$/);
-  assert.match(
-    stderr,
-    /^The token nightly \(role create, valid until [0-9TZ:.-]+\) was printed to standard output\. It is not shown again\.\n$/,
-  );
-
-  await admitted(plantsUrl, stdout.trimEnd());
-  const list = (await output(store, 'token', 'list')).join('\n');
-  assert.doesNotMatch(list, /ps_/);
-  assert.match(
-    list,
-    /^NAME +ROLE +STATE +CREATED +ENDS +LAST USED +RATE +BY\nmy-app +create +valid .* never +never +any +-\nnightly +create +valid /,
-  );
-});
-
-/**
- * A running server reads the tokens again every second, so a new one is tried until it is admitted.
- */
-async function admitted(plantsUrl: string, token: string): Promise<void> {
-  for (;;) {
-    const reply = await create(
-      plantsUrl,
-      { id: 1, name: 'Alder' },
-      { Authorization: `Bearer ${token}` },
-    );
-    if (reply.status === 200) return;
-    assert.equal(reply.status, 401, await reply.text());
-    await pause();
-  }
-}
-
-test('a token that is revoked is refused by a running server, and its name is free again', async () => {
-  const { store, plantsUrl } = sharedServer();
-  const token = (
-    await runHere(['token', 'create', 'leaver', '--store', `sqlite:${store}`])
-  ).stdout.trimEnd();
-  const headers = { Authorization: `Bearer ${token}` };
-  await admitted(plantsUrl, token);
-
-  const revoked = await runHere(['token', 'revoke', 'leaver', '--store', `sqlite:${store}`]);
-  assert.deepEqual(revoked, {
-    code: 0,
-    stdout: '',
-    stderr: 'The token leaver is revoked; running services refuse it within 2 seconds.\n',
-  });
-
-  const revokedAt = performance.now();
-  let status = 200;
-  while (status !== 401) {
-    const sentAt = performance.now();
-    ({ status } = await create(plantsUrl, { id: 1, name: 'Alder' }, headers));
-    if (status === 200) assert(sentAt < revokedAt + 2_000, 'it is still admitted after 2 seconds');
-    await pause();
-  }
-  assert.equal(
-    (await runHere(['token', 'create', 'leaver', '--store', `sqlite:${store}`])).code,
-    0,
-  );
-  assert.match(
-    (await output(store, 'token', 'list')).join('\n'),
-    /\nleaver +create +valid .*\nleaver +create +revoked /,
-  );
 });
 
 test('a token name that is taken, and one that is not there, end with 1 and one line', async (t) => {

@@ -23,7 +23,7 @@ test('a loaded server that is killed 6 times at random moments keeps every plant
     cycles: 6,
     seed,
     connections: 8,
-    lives: 1,
+    lives: 0.3,
     checkEvery: 10,
     report: (line) => t.diagnostic(line),
   });

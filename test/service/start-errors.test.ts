@@ -376,14 +376,6 @@ test('wrong usage ends with 2, and one line names what is wrong', async () => {
     assertOneLine(await runHere(args.split(' '), variables), 2, says);
 });
 
-test('a flag counts before its variable', async (t) => {
-  const store = await storePath(t);
-  const { stderr } = await startServer(t, store, [...oneThread, '--base-path', '/garden'], {
-    PLANT_STORE_BASE_PATH: '/park',
-  });
-  assert.match(stderr(), /127\.0\.0\.1:[0-9]+\/garden\/plants.*"ready"/);
-});
-
 test('an empty value is an error for each flag but --tag, and for each variable but that of the file of a token', () => {
   const refusal = (source: string) => ({
     name: 'UsageError',
@@ -445,31 +437,6 @@ for (const name of [`O'Hara's "$HOME" \`id\` plants; \\ & {more}`]) {
     assert.deepEqual(storedPlants(store), [[1n, 'Alder', 'Alnus']]);
   });
 }
-
-test('the curl line works with a token file of the operator, whose path has quotes and spaces', {
-  skip: curlMissing,
-}, async (t) => {
-  const folder = await temporaryFolder(t);
-  const file = join(folder, `it's a "token"`);
-  writeFileSync(file, `${token}\n`);
-  const welcome = await welcomeOf(
-    await startServer(t, join(folder, 'plants.db'), [...welcoming, '--token-file', file], {}),
-  );
-  assert(welcome.includes(`  token    in ${file}\n`));
-  assert(!welcome.includes(token));
-  assert.equal(pasteCurl(welcome), '{"name":"Alder","tag":"Alnus"}');
-});
-
-test('the curl line works with the token of the environment, on all addresses and below a base path', {
-  skip: curlMissing,
-}, async (t) => {
-  const variables = { PLANT_STORE_TOKEN: token };
-  const args = [...welcoming, '--host', '0.0.0.0', '--base-path', '/garden/v1'];
-  const welcome = await welcomeOf(await startServer(t, await storePath(t), args, variables));
-  assert.match(welcome, / {2}token {4}in PLANT_STORE_TOKEN\n/);
-  assert.match(welcome, /curl http:\/\/127\.0\.0\.1:[0-9]+\/garden\/v1\/plants /);
-  assert.equal(pasteCurl(welcome, variables), '{"name":"Alder","tag":"Alnus"}');
-});
 
 test('off a terminal nothing is on standard output, and each line on standard error is an event', async (t) => {
   const server = await startServer(t, await storePath(t), oneThread);

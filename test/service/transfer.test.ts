@@ -286,17 +286,6 @@ test('--column names the columns of files of other programs', async (t) => {
   assert.deepEqual(counts(fromVariable), { 'would be created': 0, same: 2, refused: 0 });
 });
 
-test('export --json reports on the file, and for a pipe on standard error', async (t) => {
-  const store = await newStore(t, 3);
-  const file = join(dirname(store), 'plants.csv.gz');
-  const toFile = await run(store, 'export', file, '--json');
-  const report = { file, plants: 3, format: 'csv', bytes: statSync(file).size };
-  assert.deepEqual([toFile.code, JSON.parse(toFile.stdout), toFile.stderr], [0, report, '']);
-  const toPipe = await run(store, 'export', '--json');
-  assert.equal(toPipe.stdout.split('\n').length, 4);
-  assert.equal(toPipe.stderr, '{"plants":3,"format":"ndjson"}\n');
-});
-
 test('an import is safe to run again, and forgets what was refused before', async (t) => {
   const { file, store, refused } = await fileFor(t, 'plants.csv', 'id,name\n1,Alder\n2,\n');
   assert.equal((await run(store, 'import', file)).code, 1);
