@@ -99,13 +99,6 @@ const contentLength: readonly HttpCase[] = [
   refused('Content-Length after Transfer-Encoding', (body) =>
     withFraming(`${chunked}${length}`)(`${hex}\r\n${body}\r\n${last}`),
   ),
-  refused('Content-Length 0 after Transfer-Encoding', (body) =>
-    withFraming(`${chunked}Content-Length: 0\r\n`)(`${hex}\r\n${body}\r\n${last}`),
-  ),
-  refused(
-    'Content-Length before an unknown Transfer-Encoding',
-    withFraming(`${length}Transfer-Encoding: x\r\n`),
-  ),
   refused('two equal Content-Lengths', withFraming(`${length}${length}`)),
   refused('two different Content-Lengths', withFraming(`${length}Content-Length: 5\r\n`)),
   refused(
@@ -245,8 +238,6 @@ const transferEncoding: readonly HttpCase[] = [
     'closed',
     ofOne((body) => withFraming('Transfer_Encoding: chunked\r\n')(`${hex}\r\n${body}\r\n${last}`)),
   ),
-  // RFC 9112 §6
-  exchange('a GET in chunks', ['described'], 'open', () => `${get(chunked)}3\r\nabc\r\n${last}`),
 ];
 
 const chunks: readonly HttpCase[] = [
@@ -314,32 +305,21 @@ const chunks: readonly HttpCase[] = [
     (value) => refused('', withSize(`${hex}${value}`)),
   ),
   refused('a chunk extension of 20 KB', withSize(`${hex};a=${'b'.repeat(20_000)}`)),
-  refused('a chunk extension of 20 KB on the last chunk', (body) =>
-    oneChunk(body, `0;a=${'b'.repeat(20_000)}\r\n\r\n`),
-  ),
-  accepted('a chunk extension of 1 KB', withSize(`${hex};a=${'b'.repeat(1_000)}`)),
   accepted('a chunk extension on the last chunk', (body) => oneChunk(body, '0;a=b\r\n\r\n')),
   // RFC 9112 §7.1
   ...['1b', '1d', '1', '20'].map((wrong) =>
     refused(`a plant in a chunk of ${wrong}`, withSize(wrong)),
   ),
   refused('no line end after the data of a chunk', (body) => inChunks(`${hex}\r\n${body}${last}`)),
-  refused('two line ends after the data of a chunk', (body) =>
-    inChunks(`${hex}\r\n${body}\r\n\r\n${last}`),
-  ),
   refused('a line feed after the chunk size', (body) => inChunks(`${hex}\n${body}\r\n${last}`)),
   refused('a line feed after an extension', (body) => inChunks(`${hex};a=b\n${body}\r\n${last}`)),
   refused('a line feed after the data', (body) => inChunks(`${hex}\r\n${body}\n${last}`)),
-  refused('a carriage return after the data', (body) => inChunks(`${hex}\r\n${body}\r${last}`)),
-  refused('two other bytes after the data', (body) => inChunks(`${hex}\r\n${body}xx${last}`)),
   refused('a line feed after the last chunk', (body) => oneChunk(body, '0\n\r\n')),
   refused('a line feed at the end of the body', (body) => oneChunk(body, '0\r\n\n')),
   refused('a carriage return at the end of the body', (body) => oneChunk(body, '0\r\n\r')),
   // RFC 9112 §8
   cut('no last chunk, and the end', (body) => inChunks(`${hex}\r\n${body}\r\n`)),
-  cut('half of the last chunk, and the end', (body) => inChunks(`${hex}\r\n${body}\r\n0`)),
   cut('no line end after the last chunk, and the end', (body) => oneChunk(body, '0\r\n')),
-  cut('half a line end after the last chunk, and the end', (body) => oneChunk(body, '0\r\n\r')),
   cut('half a trailer, and the end', (body) => oneChunk(body, '0\r\nA: b')),
 ];
 
@@ -398,37 +378,21 @@ const trailers: readonly HttpCase[] = [
     (body) => oneChunk(body, `0\r\nA: ${'b'.repeat(20_000)}\r\n\r\n`),
     'headersTooLarge',
   ),
-  refused(
-    'trailers of 20 KB together',
-    (body) => oneChunk(body, `0\r\n${`A: ${'b'.repeat(100)}\r\n`.repeat(200)}\r\n`),
-    'headersTooLarge',
-  ),
   // RFC 9112 §7.1.2
   accepted('900 trailers', (body) => oneChunk(body, `0\r\n${'a: b\r\n'.repeat(900)}\r\n`)),
-  // RFC 6585 §5
-  refused(
-    '3000 tiny trailers',
-    (body) => oneChunk(body, `0\r\n${'a: b\r\n'.repeat(3_000)}\r\n`),
-    'headersTooLarge',
-  ),
 ];
 
 const fields: readonly HttpCase[] = [
   // RFC 9112 §5.2
   refused('a folded field', withFields('A: b\r\n c\r\n')),
-  refused('a field folded with a tab', withFields('A: b\r\n\tc\r\n')),
-  refused('a folded empty field', withFields('A:\r\n \r\n')),
   refused('a folded Authorization', (body) => create(body).replace('Bearer ', 'Bearer\r\n ')),
   // RFC 9112 §5.1
   refused('a space before the colon', withFields('A : b\r\n')),
-  refused('a tab before the colon', withFields('A\t: b\r\n')),
   refused('an empty field name', withFields(': b\r\n')),
   refused('a line without a colon', withFields('A\r\n')),
   refused('a line of spaces', withFields('A: b\r\n \r\n')),
   // RFC 9112 §2.2
   refused('a space before the first field', withFields(' A: b\r\n')),
-  refused('a tab before the first field', withFields('\tA: b\r\n')),
-  refused('a folded first line', withFields(' \r\n')),
   // RFC 9110 §5.6.2
   ...[...'"(,/;=@[\\{ \u0000\u001f\u007f\u0080'].map((byte) =>
     refused(`the field name ${shown(`A${byte}B`)}`, withFields(`A${byte}B: c\r\n`)),
@@ -462,7 +426,6 @@ const fields: readonly HttpCase[] = [
   ),
   // RFC 9112 §2.2
   refused('a bare CR in a field value', withFields('A: b\rc\r\n')),
-  refused('a bare CR before the line end', withFields('A: b\r\r\n')),
   refused('a bare CR in a field name', withFields('A\rB: c\r\n')),
   refused('a bare CR that hides a field', withFields('A: b\rContent-Length: 5\r\n')),
   refused('a bare LF that hides a field', withFields('A: b\nContent-Length: 5\r\n')),
@@ -470,22 +433,14 @@ const fields: readonly HttpCase[] = [
     create(body).replace('HTTP/1.1\r\n', 'HTTP/1.1\n'),
   ),
   refused('a bare LF after a field', withFields('A: b\n')),
-  refused('a bare LF after an empty field', withFields('A:\n')),
   refused('a bare LF after Content-Length', (body) =>
     create(body).replace(length, `Content-Length: ${size}\n`),
   ),
-  refused('a bare LF after Connection', withFields('Connection: close\n')),
   refused('a bare LF after Transfer-Encoding', (body) =>
     oneChunk(body).replace(chunked, 'Transfer-Encoding: chunked\n'),
   ),
   refused('a bare LF at the end of the fields', (body) =>
     create(body).replace('\r\n\r\n', '\r\n\n'),
-  ),
-  refused('two bare LF at the end of the fields', (body) =>
-    create(body).replace('\r\n\r\n', '\n\n'),
-  ),
-  refused('a bare CR at the end of the fields', (body) =>
-    create(body).replace('\r\n\r\n', '\r\n\r'),
   ),
   refused('bare LF everywhere', (body) => create(body).replaceAll('\r\n', '\n')),
 ];
@@ -493,7 +448,6 @@ const fields: readonly HttpCase[] = [
 const requestLine: readonly HttpCase[] = [
   // RFC 9112 §2.2
   accepted('an empty line before the request', (body) => `\r\n${create(body)}`),
-  accepted('three empty lines before the request', (body) => `\r\n\r\n\r\n${create(body)}`),
   accepted('512 empty lines before the request', (body) => `${'\r\n'.repeat(512)}${create(body)}`),
   refused('513 empty lines before the request', (body) => `${'\r\n'.repeat(513)}${create(body)}`),
   exchange('512 empty lines before each of two requests', [1, 2], 'open', (plant) =>
@@ -511,8 +465,6 @@ const requestLine: readonly HttpCase[] = [
   refused('RTSP/1.0', (body) => v10('Connection: keep-alive\r\n', body).replace('HTTP/', 'RTSP/')),
   // RFC 9112 §3
   refused('a space before the request', (body) => ` ${create(body)}`),
-  refused('a tab before the request', (body) => `\t${create(body)}`),
-  refused('NUL before the request', (body) => `\u0000${create(body)}`),
   refused('a byte order mark before the request', (body) => `\u00ef\u00bb\u00bf${create(body)}`),
   ...field(
     'request line',
@@ -554,10 +506,8 @@ const requestLine: readonly HttpCase[] = [
   ),
   // RFC 9112 §3
   refused('no version', withLine('POST /plants\r\n'), 'versionUnsupported'),
-  refused('no version, but a space', withLine('POST /plants \r\n')),
   refused('no target', withLine('POST HTTP/1.1\r\n')),
   refused('an empty target', withLine('POST  HTTP/1.1\r\n')),
-  refused('a method alone', withLine('POST\r\n')),
   refused('a request of HTTP/0.9', () => 'GET /openapi.json\r\n\r\n', 'versionUnsupported'),
   // RFC 9113 §3.4
   refused(
@@ -631,12 +581,6 @@ const host: readonly HttpCase[] = [
     withTarget('http://a/plants')(body).replace('Host: a\r\n', ''),
   ),
   accepted('no Host in HTTP/1.0', (body) => v10('Connection: keep-alive\r\n', body)),
-  refused('an invalid Host in HTTP/1.0', (body) =>
-    v10('Connection: keep-alive\r\nHost: a b\r\n', body),
-  ),
-  refused('two Hosts in HTTP/1.0', (body) =>
-    v10('Connection: keep-alive\r\nHost: a\r\nHost: b\r\n', body),
-  ),
 ];
 
 const target: readonly HttpCase[] = [
@@ -780,43 +724,16 @@ const methods: readonly HttpCase[] = [
   ...['PLANT /plants HTTP/2.5', 'PLANT /plants'].map((bad) =>
     refused(`the line ${shown(bad)}`, withLine(`${bad}\r\n`), 'versionUnsupported'),
   ),
-  // RFC 9112 §2.2
-  refused('an unknown method and a bare LF', withLine('PLANT /plants HTTP/1.1\n')),
   // RFC 9112 §3
   refused(
     'an unknown method with a target of 20 KB',
     withLine(`PLANT /${'a'.repeat(20_000)} HTTP/1.1\r\n`),
     'headersTooLarge',
   ),
-  // RFC 9110 §9.1
-  exchange(
-    'an unknown method behind a create',
-    [1, 'methodNotAllowed'],
-    'open',
-    (plant) => create(plant(1)) + noBody('PLANT'),
-  ),
-  // RFC 9112 §3
-  exchange(
-    'words behind a create',
-    [1, 'httpMalformed'],
-    'closed',
-    (plant) => `${create(plant(1))}what is this\r\n\r\n`,
-  ),
   // RFC 9112 §8
   cut('half of an unknown method, and the end', () => 'PLA'),
-  cut('half of a known method, and the end', () => 'POS'),
   // RFC 9110 §9.3.6
   refused('CONNECT', () => 'CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n', 'methodNotAllowed'),
-  refused(
-    'CONNECT with a body',
-    (body) => `CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n${length}\r\n${body}`,
-    'methodNotAllowed',
-  ),
-  refused(
-    'CONNECT in chunks',
-    (body) => `CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n${chunked}\r\n${hex}\r\n${body}\r\n${last}`,
-    'methodNotAllowed',
-  ),
   // RFC 9112 §3.2.3
   refused('CONNECT with a path', withLine('CONNECT /plants HTTP/1.1\r\n'), 'methodNotAllowed'),
   // RFC 9110 §9.3.6
@@ -828,12 +745,6 @@ const methods: readonly HttpCase[] = [
   ),
   // RFC 9110 §9.3.2
   exchange('HEAD of the plants', [{ head: 'methodNotAllowed' }], 'open', () => noBody('HEAD')),
-  exchange(
-    'HEAD with a body',
-    [{ head: 'methodNotAllowed' }],
-    'open',
-    ofOne((body) => `HEAD /plants HTTP/1.1\r\nHost: a\r\n${length}\r\n${body}`),
-  ),
   // RFC 9112 §3.2
   exchange(
     'HEAD with a malformed Host and a body',
@@ -847,12 +758,6 @@ const methods: readonly HttpCase[] = [
     ['described'],
     'open',
     ofOne((body) => `${get(length)}${body}`),
-  ),
-  exchange(
-    'GET with a body that is a create',
-    ['described'],
-    'open',
-    ofOne((body) => `${get(`Content-Length: ${create(body).length}\r\n`)}${create(body)}`),
   ),
 ];
 
@@ -877,11 +782,6 @@ const expect: readonly HttpCase[] = [
     'expectationFailed',
   ),
   refused(
-    'an unknown Expect behind a known one',
-    withFields('Expect: 100-continue\r\nexpect: x\r\n'),
-    'expectationFailed',
-  ),
-  refused(
     'an unknown Expect behind 900 fields',
     withFields(`${'a:\r\n'.repeat(900)}Expect: x\r\n`),
     'expectationFailed',
@@ -889,18 +789,10 @@ const expect: readonly HttpCase[] = [
   accepted('Expect in HTTP/1.0', (body) =>
     v10('Connection: keep-alive\r\nExpect: 100-continue\r\n', body),
   ),
-  accepted('an unknown Expect in HTTP/1.0', (body) =>
-    v10('Connection: keep-alive\r\nExpect: x\r\n', body),
-  ),
   refused(
     'Expect with a wrong token, and the body all the same',
     (body) => withFields('Expect: 100-continue\r\n')(body).replace(token, 'wrong'),
     'tokenInvalid',
-  ),
-  refused(
-    'Expect with a wrong path, and the body all the same',
-    (body) => withFields('Expect: 100-continue\r\n')(body).replace('/plants', '/x'),
-    'pathUnknown',
   ),
   exchange('Expect with a body that is no plant', ['continue', 'bodyMalformed'], 'open', () =>
     withFields('Expect: 100-continue\r\n')('x'.repeat(size)),
@@ -937,7 +829,6 @@ const connection: readonly HttpCase[] = [
   closing('HTTP/1.0 with Connection: close, keep-alive', (body) =>
     v10('Connection: close, keep-alive\r\n', body),
   ),
-  closing('HTTP/1.0 with Connection: x', (body) => v10('Connection: x\r\n', body)),
   // RFC 9112 §9.3
   accepted('HTTP/1.0 with Connection: Keep-Alive', (body) =>
     v10('Connection: Keep-Alive\r\n', body),
@@ -986,12 +877,6 @@ const pipelines: readonly HttpCase[] = [
     tens.map((n) => (n % 2 ? create(plant(n)) : oneChunk(plant(n)))).join(''),
   ),
   exchange(
-    'a create and garbage',
-    [1, 'httpMalformed'],
-    'closed',
-    (plant) => `${create(plant(1))}\u0000\u0001\u0002\r\n\r\n`,
-  ),
-  exchange(
     'garbage and a create',
     ['httpMalformed'],
     'closed',
@@ -1006,12 +891,6 @@ const pipelines: readonly HttpCase[] = [
       `${create(plant(1))}${create(plant(2))}${create(plant(3))}${withSize('x')(plant(4))}`,
   ),
   // RFC 9112 §9.6
-  exchange(
-    'a create, a malformed Host and a create',
-    [1, 'httpMalformed'],
-    'closed',
-    (plant) => create(plant(1)) + withHost(' a b')(plant(2)) + create(plant(3)),
-  ),
   exchange(
     'a create, one that closes, and a create',
     [1, 2],
@@ -1046,44 +925,12 @@ const pipelines: readonly HttpCase[] = [
   exchange('a refused body whose chunks break', ['tokenInvalid'], 'closed', (plant) =>
     withSize('x')(plant(1)).replace(token, 'wrong'),
   ),
-  // RFC 9112 §9.3
-  exchange(
-    'no JSON and a create',
-    ['bodyMalformed', 2],
-    'open',
-    (plant) => create('x'.repeat(size)) + create(plant(2)),
-  ),
-  exchange(
-    'a HEAD with a body and a create',
-    [{ head: 'methodNotAllowed' }, 2],
-    'open',
-    (plant) => `HEAD /plants HTTP/1.1\r\nHost: a\r\n${length}\r\n${plant(1)}${create(plant(2))}`,
-  ),
-  exchange(
-    'a GET with a body and a create',
-    ['described', 2],
-    'open',
-    (plant) => `${get(length)}${plant(1)}${create(plant(2))}`,
-  ),
   // RFC 9112 §9.6
   exchange(
     'a create, and a HEAD with a body and a malformed Host',
     [1, { head: 'httpMalformed' }],
     'closed',
     (plant) => `${create(plant(1))}HEAD /plants HTTP/1.1\r\nHost: a b\r\n${length}\r\n${plant(2)}`,
-  ),
-  exchange(
-    'a create, and a refused Expect',
-    [1, 'expectationFailed'],
-    'closed',
-    (plant) => create(plant(1)) + withFields('Expect: x\r\n')(plant(2)),
-  ),
-  // RFC 9112 §9.3.2
-  exchange(
-    'every plant twice',
-    tens.flatMap((n) => [n, n]),
-    'open',
-    (plant) => tens.map((n) => create(plant(n)) + create(plant(n))).join(''),
   ),
 ];
 
@@ -1101,11 +948,6 @@ const manyFields: readonly HttpCase[] = [
   // RFC 6585 §5
   ...[fieldsMax - 3, 1_999, 2_001, 5_000, 20_000].map((count) =>
     refused(`${count} more fields`, withFields('a:b\r\n'.repeat(count)), 'headersTooLarge'),
-  ),
-  refused(
-    'one field too many, and malformed',
-    () => `${line}${usual}${length}${'a:b\r\n'.repeat(fieldsMax - 4)}a b\r\n\r\n`,
-    'headersTooLarge',
   ),
   refused('20 000 empty fields', withFields('a:\r\n'.repeat(20_000)), 'headersTooLarge'),
   accepted('a head of just 16 KiB', withFields(filler(headerBytesMax - bytesOfUsual))),
@@ -1149,15 +991,6 @@ const manyFields: readonly HttpCase[] = [
       ),
     ];
   }),
-  ...[1_000, 5_000].flatMap((count) =>
-    ['Authorization: Bearer x', 'Content-Type: text/plain', 'Content-Length: 5'].map((hidden) =>
-      refused(
-        `${hidden} behind ${count} fields`,
-        (body) => `${line}${usual}${'a:\r\n'.repeat(count)}${hidden}\r\n${length}\r\n${body}`,
-        'headersTooLarge',
-      ),
-    ),
-  ),
 ];
 
 const apart = 'a: b\r\n'.repeat(50);
@@ -1232,7 +1065,6 @@ const cutShort: readonly HttpCase[] = [
   cut('nothing at all', () => '', []),
   // RFC 9112 §2.2
   cut('an empty line', () => '\r\n', []),
-  cut('half of an empty line', () => '\r', []),
   // RFC 9112 §8
   cut('a whole create', (body) => wholeRequest(body), [1]),
   cut('a whole create in chunks', (body) => oneChunk(body), [1]),
@@ -1241,10 +1073,8 @@ const cutShort: readonly HttpCase[] = [
   cut('no body', (body) => wholeRequest(body).slice(0, -size)),
   cut('the fields but for their last byte', (body) => wholeRequest(body).slice(0, -size - 1)),
   cut('a field', () => `${line}Host: a`),
-  cut('the name of a field', () => `${line}Ho`),
   cut('the request line', () => line),
   cut('the request line but for its last byte', () => line.slice(0, -1)),
-  cut('a part of the target', () => 'POST /pla'),
   cut(
     'a plant that is whole, though its Content-Length says more',
     withFraming('Content-Length: 29\r\n'),
@@ -1254,12 +1084,6 @@ const cutShort: readonly HttpCase[] = [
     [1, 'httpMalformed'],
     'cut',
     (plant) => create(plant(1)) + create(plant(2)).slice(0, -1),
-  ),
-  exchange(
-    'a create and a part of a request line',
-    [1, 'httpMalformed'],
-    'cut',
-    (plant) => `${create(plant(1))}POST /pl`,
   ),
   exchange('fifty creates', fifty, 'cut', (plant) => fifty.map((n) => create(plant(n))).join('')),
   exchange('a refused create without its body', ['tokenInvalid'], 'cut', (plant) =>
