@@ -316,7 +316,7 @@ function assertAnswered({ lines, problem }: Case, reply: RawReply): void {
     assert(!message.includes(secret), 'the message echoes a token');
 }
 
-test('every form of Authorization gets its code and its challenge, and only plants with a valid token are stored', async (_t) => {
+test('every form of Authorization gets its code and its challenge, and only plants with a valid token are stored', async () => {
   for (const ofKind of Object.values(cases)) {
     const numbered = ofKind.map((one) => ({ one, id: nextId() }));
     const lanes = [0, 1, 2, 3].map((lane) => numbered.filter((_, index) => index % 4 === lane));

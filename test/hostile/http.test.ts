@@ -161,7 +161,6 @@ test('a connection that is reset at any byte of a request disturbs no other clie
   const tunnel = Buffer.from('CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n');
   const unknown = Buffer.from('PLANT /plants HTTP/1.1\r\nHost: a\r\n\r\n');
 
-  let _resets = 0;
   for (const bytes of [
     fill(whole, ledger).bytes.subarray(0, -1),
     fill(inChunks, ledger).bytes.subarray(0, -1),
@@ -173,7 +172,6 @@ test('a connection that is reset at any byte of a request disturbs no other clie
       connection.send(bytes.subarray(0, length));
       await new Promise(setImmediate);
       reset(connection.socket);
-      _resets += 1;
     }
   }
 

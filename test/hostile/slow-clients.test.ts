@@ -220,8 +220,6 @@ for (const gathering of gatherings) {
     for (const { crowd, members } of present) await assertEnded(crowd, members);
 
     assert(alone.acknowledged > 0 && among.acknowledged > 0);
-    const memory = peakMiB(server).toFixed();
-    const _outcome = `closed as stated; p99 of good clients × ${(among.p99Ms / alone.p99Ms).toFixed(2)}, memory at most ${memory} MiB`;
   });
 }
 

@@ -4,7 +4,6 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { Readable } from 'node:stream';
 import { after, type TestContext, test } from 'node:test';
 import { makeAuthority, withoutOpenssl } from '../helpers/certificates.ts';
 import { sabotaging } from '../helpers/faults.ts';
@@ -275,12 +274,13 @@ test('subjects beyond the bound create plants, and plants of a forgotten subject
 
 test('with --jwt-type jwt, a token may be of the type JWT or of none', async (t) => {
   const rules = ['--jwt-issuer', provider.issuer, '--jwt-audience', audience, '--jwt-type', 'jwt'];
-  const _lenient = await startServerOnNewStore(t, ...oneThread, ...rules);
+  const lenient = await startServerOnNewStore(t, ...oneThread, ...rules);
+  const statusOf = async (typ?: string) =>
+    (await send(await forge(key, claimsOf(provider), { typ }), lenient)).status;
+  for (const typ of ['JWT', undefined, 'at+jwt', 'application/at+jwt'])
+    assert.equal(await statusOf(typ), 200);
+  assert.equal(await statusOf('logout+jwt'), 401);
 });
-
-function _withInput(text: string) {
-  return { input: () => Object.assign(Readable.from([Buffer.from(text)]), { bytesRead: 0 }) };
-}
 
 test('doctor and the metrics tell whether the provider can be read', async () => {
   const store = ['--store', `sqlite:${server.store}`];
