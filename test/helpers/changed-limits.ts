@@ -29,7 +29,7 @@ const changes: Readonly<Record<string, Partial<Limits>>> = {
   'HTTP thread hangs': quickHeartbeats,
   'writer hangs': quickHeartbeats,
   'few subjects are kept': { jwt: { ...own.jwt, subjectsMax: 2, subjectIdleMs: 0 } },
-  'services are given up soon': { transfer: { ...own.transfer, sendWaitMs: 1_000 } },
+  'sessions are looked up often': { ops: { ...own.ops, exportSessionMs: -1 } },
   'upgrades are given up soon': {
     postgres: { ...own.postgres, upgradePauseMs: 100, upgradeMs: 1_000 },
   },

@@ -1,6 +1,5 @@
-import { existsSync, type PathLike } from 'node:fs';
-import promises from 'node:fs/promises';
-import { registerHooks, syncBuiltinESMExports } from 'node:module';
+import { existsSync } from 'node:fs';
+import { registerHooks } from 'node:module';
 import { Server } from 'node:net';
 import { DatabaseSync } from 'node:sqlite';
 import { isMainThread, threadId } from 'node:worker_threads';
@@ -37,18 +36,9 @@ const sabotages: Readonly<Record<string, () => void>> = {
     const now = Date.now;
     Date.now = () => now() - (inForce() ? yearMs : 0);
   },
-  'disk cannot be asked': () => {
-    const { statfs } = promises;
-    const refused = (path: PathLike) =>
-      Promise.reject(new Error(`EIO: i/o error, statfs '${path}'`));
-    promises.statfs = ((path: PathLike) =>
-      inForce() ? refused(path) : statfs(path)) as typeof statfs;
-    syncBuiltinESMExports();
-  },
   // In force from the start, for as long as the process lives.
   'log is to be small': changeLimits,
   'sessions are looked up often': changeLimits,
-  'services are given up soon': changeLimits,
   'upgrades are given up soon': changeLimits,
   'disk is measured briefly': changeLimits,
   'issuers are asked often': changeLimits,
