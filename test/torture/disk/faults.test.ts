@@ -9,8 +9,6 @@ const faults: readonly Fault[] = [
   { kind: 'write', error: 'EIO', nth: 2 },
   { kind: 'write', error: 'ENOSPC', nth: 7 },
   { kind: 'sync', error: 'EIO', nth: 1 },
-  { kind: 'sync', error: 'ENOSPC', nth: 5 },
-  { kind: 'checkpoint write', error: 'ENOSPC', nth: 1 },
   { kind: 'checkpoint sync', error: 'EIO', nth: 1 },
 ];
 

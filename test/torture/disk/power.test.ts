@@ -6,7 +6,7 @@ import { cutPowerAgainAndAgain } from './power.ts';
 import { skipWithoutRecorder } from './trace.ts';
 
 test(
-  'what was acknowledged is there after each of 18 power cuts, and a server that does not sync is found out',
+  'what was acknowledged is there after each of 9 power cuts, and a server that does not sync is found out',
   skipWithoutRecorder(),
   async (t) => {
     const folder = realpathSync(await temporaryFolder(t));
@@ -15,7 +15,7 @@ test(
 
     const { violations, canaryLosses, regimes, moments } = await cutPowerAgainAndAgain({
       folder,
-      images: 18,
+      images: 9,
       seed,
       lives,
       plantsPerLife: 300,
