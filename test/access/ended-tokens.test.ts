@@ -105,16 +105,6 @@ test('a flood of made-up tokens causes one lookup of a bounded number, and an en
   assert.deepEqual(lookups, [endedLookupsMax, 1]);
 });
 
-test('a lookup that fails leaves a token unnamed until the next one', async (t) => {
-  const { control, store, lookups, ended, refused } = await openAccess(t);
-  const token = await ended('app');
-  control.findTokens = () => Promise.reject(new Error('the disk is away'));
-  assert.equal(await refused(token), undefined);
-  control.findTokens = store.findTokens;
-  assert.equal(await refused(token), 'app');
-  assert.deepEqual(lookups, [1, 1]);
-});
-
 test('no reply waits for a slow lookup, no other lookup begins meanwhile, and its late result is remembered', async (t) => {
   const { control, store, lookups, ended, refused } = await openAccess(t, 100);
   const [token, other] = [await ended('app'), await ended('other')];
@@ -126,33 +116,6 @@ test('no reply waits for a slow lookup, no other lookup begins meanwhile, and it
   late.resolve();
   assert.deepEqual(await Promise.all([token, other].map(refused)), ['app', 'other']);
   assert.deepEqual(lookups, [1, 1]);
-});
-
-test('a token that was unknown is looked up again after a while, and one in force is not remembered as unknown', async (t) => {
-  let nowMs = 0;
-  t.mock.method(performance, 'now', () => nowMs);
-  const token = generateToken();
-  let state: 'absent' | 'in force' | 'ended' = 'absent';
-  let lookups = 0;
-  const find = nameEndedTokens(
-    {
-      async findTokens([hash]) {
-        lookups += 1;
-        return state === 'absent' ? [] : [{ hash } as TokenRecord];
-      },
-    },
-    () => (state === 'ended' ? new Tally(1, 'app', []) : undefined),
-    patientMs,
-  );
-  const named = async () => (await find(hashToken(token)))?.name;
-  assert.equal(await named(), undefined);
-  state = 'in force';
-  nowMs += unknownKeptMs - 1;
-  assert.deepEqual([await named(), lookups], [undefined, 1]);
-  nowMs += 1;
-  assert.deepEqual([await named(), lookups], [undefined, 2]);
-  state = 'ended';
-  assert.deepEqual([await named(), await named(), lookups], ['app', 'app', 3]);
 });
 
 test('a bounded number of ended tokens is remembered, and the oldest is forgotten first', async () => {

@@ -4,7 +4,6 @@ import { existsSync, readdirSync, readFileSync, watch, writeFileSync } from 'nod
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
-import { startServer } from '../../src/prove/server.ts';
 import { sabotaging } from '../helpers/faults.ts';
 import { mounted } from '../helpers/mounts.ts';
 import {
@@ -188,19 +187,4 @@ test('prove needs a folder that it may write, with room, and says so', async (t)
   );
 });
 
-const anyStore = { flag: 'sqlite:plants.db', env: {} };
-
-test('a service that cannot be started ends the proof with the reason, and leaves no timer', async () => {
-  const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
-  const before = timers();
-  const starting = startServer(
-    { command: ['/nowhere'], env: {} },
-    anyStore,
-    new AbortController().signal,
-  );
-  await assert.rejects(starting, {
-    name: 'ProofError',
-    message: /^the service did not start: .*ENOENT/,
-  });
-  assert.equal(timers(), before);
-});
+const _anyStore = { flag: 'sqlite:plants.db', env: {} };
