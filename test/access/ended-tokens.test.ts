@@ -11,7 +11,7 @@ import type { TokenRecord } from '../../src/store/tokens.ts';
 import { storePath } from '../helpers/program.ts';
 import { openStoreAt } from '../helpers/store-file.ts';
 
-const { endedLookupsMax, endedRememberedMax, unknownKeptMs } = limits.access;
+const { endedLookupsMax, endedRememberedMax } = limits.access;
 /** On a slow machine, too, a lookup is over by then. */
 const patientMs = 60_000;
 
