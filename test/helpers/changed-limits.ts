@@ -18,7 +18,6 @@ const quickHeartbeats = {
 const changes: Readonly<Record<string, Partial<Limits>>> = {
   'log is to be small': {
     sqlite: { ...own.sqlite, ...smallLog },
-    scrub: { ...own.scrub, walBytesMax: 8 * MiB },
   },
   'issuers are asked often': {
     jwt: { ...own.jwt, keysRetryMs: 200, keysAgainMs: 100 },

@@ -151,7 +151,6 @@ test('a backup is due by the last one that the store knows, unless that is in th
   await using backups = openBackups(
     { folder: join(folder, 'absent'), keep: retention('1d:1h'), everyMs: hourMs },
     fileLocation(store),
-    { flag: `sqlite:${store}`, env: {} },
     process.env,
     { info: note, warn: note, error: note } as unknown as Log,
     () => nowMs,
@@ -183,8 +182,7 @@ test('a backup whose manifest is damaged is listed as such', async (t) => {
   const [, manifest = ''] = namesIn(folder);
   writeFileSync(join(folder, manifest), '{}');
   const plan = { folder, keep: retention('1d:1h'), everyMs: hourMs };
-  const child = { flag: '', env: {} };
-  await using backups = openBackups(plan, fileLocation(store), child, {}, {} as Log, Date.now);
+  await using backups = openBackups(plan, fileLocation(store), {}, {} as Log, Date.now);
   const [listed] = (await backups.desk.show()).backups;
   assert.deepEqual([listed?.plants, listed?.fault], [null, 'the manifest is damaged']);
 });
