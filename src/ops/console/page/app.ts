@@ -5,7 +5,7 @@ import { ConfigurationPage } from './configuration.ts';
 import { OverviewPage } from './overview.ts';
 import { PlantPage, Plants } from './plants.ts';
 import { Refusals } from './refusals.ts';
-import { Bare, LinkSignIn, SignIn } from './sign-in.ts';
+import { LinkSignIn, SignIn } from './sign-in.ts';
 import {
   createStore,
   type PageProps,
@@ -79,7 +79,7 @@ function App() {
   const { session, trouble } = state;
   if (link !== undefined)
     return h(LinkSignIn, { key: link, store, link, onDone: () => setLink(undefined) });
-  if (session === 'unknown') return h(Bare, { children: h(Failure, { error: trouble }) });
+  if (session === 'unknown') return h('main', {}, h(Failure, { error: trouble }));
   if ('why' in session) return h(SignIn, { store, why: session.why });
   return h(Console, { store, state, route, ...session });
 }
@@ -153,11 +153,17 @@ function Console({ store, state, route, name, notice }: ConsoleProps) {
   ];
 }
 
+/** On a phone it is wider than the window, and scrolls to the current page. */
 function Navigation({ page }: { page: Page | undefined }) {
+  const nav = useRef<HTMLElement>(null);
+  useEffect(() => {
+    const current = nav.current?.querySelector('[aria-current]');
+    current?.scrollIntoView({ inline: 'center', block: 'nearest' });
+  }, [page]);
   const links = pages.map(({ path, title }) =>
     h('a', { href: `#${path}`, 'aria-current': path === page?.path ? 'page' : undefined }, title),
   );
-  return h('nav', { 'aria-label': 'Pages' }, links);
+  return h('nav', { ref: nav, 'aria-label': 'Pages' }, links);
 }
 
 /** Whether the service stores creates, as in `/readyz`. */

@@ -44,24 +44,20 @@ export function Refusals({ state: { refusals }, query }: PageProps) {
     const wanted = Object.entries({ code, client, ...change }).filter(([, value]) => value !== '');
     location.hash = `#/refusals?${new URLSearchParams(wanted)}`;
   };
-  const [codes, clients] = [all.map((one) => `${one.code}`), all.map(clientOf)];
+  const filtered = [
+    ['Code', 'code', all.map((one) => `${one.code}`), code],
+    ['Client', 'client', all.map(clientOf), client],
+  ] as const;
   const rows = areAllShown ? found : found.slice(0, rowsShown);
   return [
     h(
       'form',
       { class: 'filters beside', role: 'search' },
-      choice(
-        'Code',
-        choicesOf(codes, code),
-        { onChange: ({ currentTarget }) => filter({ code: currentTarget.value }) },
-        code,
-      ),
-      choice(
-        'Client',
-        choicesOf(clients, client),
-        { onChange: ({ currentTarget }) => filter({ client: currentTarget.value }) },
-        client,
-      ),
+      filtered.map(([label, name, values, chosen]) => {
+        const onChange = ({ currentTarget }: { currentTarget: HTMLSelectElement }) =>
+          filter({ [name]: currentTarget.value });
+        return choice(label, choicesOf(values, chosen), { onChange }, chosen);
+      }),
       toggle('Pause', held !== undefined, () => setHeld(held ? undefined : refusals)),
       toggle('Whole messages', areWhole, () => setWhole(!areWhole)),
       h('output', { class: 'quiet' }, `${count(found.length)} of the last ${count(all.length)}`),

@@ -1,9 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks';
 import type { Store } from './state.ts';
-import { type Children, Failure, h, useAct } from './ui.ts';
-
-const tokenCommand = 'plant-store token create NAME --role operate';
-const linkCommand = 'plant-store open';
+import { Failure, h, useAct } from './ui.ts';
 
 /** @param why the operator must sign in again */
 export function SignIn({ store, why }: { store: Store; why: string }) {
@@ -40,12 +37,12 @@ export function SignIn({ store, why }: { store: Store; why: string }) {
       'div',
       { id: 'token-help', class: 'quiet' },
       h('p', {}, 'On the machine of the service, this command makes a token:'),
-      h('code', {}, tokenCommand),
+      h('code', {}, 'plant-store token create NAME --role operate'),
       h('p', {}, 'This command signs in without a token:'),
-      h('code', {}, linkCommand),
+      h('code', {}, 'plant-store open'),
     ),
   );
-  return h(Bare, { children: form });
+  return h('main', { class: 'sign-in' }, form);
 }
 
 interface LinkSignInProps {
@@ -62,10 +59,5 @@ export function LinkSignIn({ store, link, onDone }: LinkSignInProps) {
     const signingIn = store.signIn({ link }).catch(({ message }: Error) => store.resume(message));
     void signingIn.then(onDone);
   }, []);
-  return h(Bare, { children: h('p', { role: 'status' }, 'Signing in…') });
-}
-
-/** A page without the frame of the console. */
-export function Bare({ children }: { children: Children }) {
-  return h('main', { class: 'sign-in' }, children);
+  return h('main', { class: 'sign-in' }, h('p', { role: 'status' }, 'Signing in…'));
 }
