@@ -12,7 +12,6 @@ import {
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
-import type { RequestRecord } from '../../src/ops/contract.ts';
 import { assertEndsByItself, plant, statusAndCode } from '../helpers/faults.ts';
 import { mounted, mountedDisk } from '../helpers/mounts.ts';
 import {
@@ -61,9 +60,15 @@ test('on a full disk a create gets 50301, the first one after there is space aga
   rmSync(ballast);
 
   assert.equal((await create(server.plantsUrl, { id: -2, name })).status, 200);
-  const found = await fetch(`${server.opsUrl}api/requests/${requestId}`, { headers: operator });
-  const { outcome, cause } = (await found.json()) as RequestRecord;
-  assert.deepEqual([outcome, cause], ['failed', 'database or disk is full']);
+  await server.logged((stderr) =>
+    stderr
+      .split('\n')
+      .some(
+        (line) =>
+          line.includes(`"requestId":"${requestId}"`) &&
+          line.includes('"cause":"database or disk is full"'),
+      ),
+  );
   assert.equal(server.child.exitCode, null);
   const ids = storedPlants(store).map(([id]) => Number(id));
   assert.deepEqual(ids, [-2, ...acknowledged]);

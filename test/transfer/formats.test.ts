@@ -70,8 +70,8 @@ for (const name of ['ndjson', 'csv'] satisfies FormatName[]) {
   test(`${name}: a record of more than the limit is refused with its line, and the next is read`, () => {
     const line = (id: bigint, chars: number) =>
       format.write({ id, name: 'x'.repeat(chars), tag: undefined });
-    const file =
-      format.head(false) + line(1n, 10) + line(2n, 5_000) + line(3n, 10) + line(4n, 1_001);
+    const file = format.head(false) + line(1n, 9) + line(2n, 5_000) + line(3n, 9) + line(4n, 1_001);
+    const start = name === 'csv' ? 2 : 1;
     for (const chunkBytes of [1, 300, 1 << 20]) {
       assert.deepEqual(
         readAll(format, file, chunkBytes).map((entry) => entry.slice(0, 9)),
