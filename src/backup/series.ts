@@ -62,7 +62,7 @@ export async function listSeries(
 }
 
 /** Orders the backups of one store, oldest first. One with a damaged manifest comes first. */
-export function inSeries(backups: readonly FoundBackup[]): BackupInSeries[] {
+function inSeries(backups: readonly FoundBackup[]): BackupInSeries[] {
   const series: BackupInSeries[] = [];
   for (const backup of backups.toSorted(byAge)) {
     const { createdAt = backup.at.toISOString(), seriesAt } = backup.manifest ?? {};

@@ -1,7 +1,7 @@
 import { limits } from '../limits.ts';
 import type { BackupRecord } from './backups.ts';
 import type { NewSession } from './sessions.ts';
-import { type CallsOf, run, type Steps } from './steps.ts';
+import { run, type Steps } from './steps.ts';
 import { isLive, tokenChanges, tokenReads, tokenRecords, touchToken } from './token-table.ts';
 import type { TokenRecord } from './tokens.ts';
 
@@ -93,6 +93,3 @@ export const changes = {
     yield* run('DELETE FROM backups WHERE id <= $1', id - limits.store.backupsRecorded);
   },
 };
-
-export type Reads = CallsOf<typeof reads>;
-export type Changes = CallsOf<typeof changes>;

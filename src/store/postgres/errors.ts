@@ -9,7 +9,7 @@ export const READ_ONLY_SQL_TRANSACTION = '25006';
 const TOO_MANY_CONNECTIONS = '53300';
 const IDLE_SESSION_TIMEOUT = '57P05';
 export const UNDEFINED_TABLE = '42P01';
-export const UNDEFINED_COLUMN = '42703';
+
 export const DATA_CORRUPTED = 'XX001';
 export const INDEX_CORRUPTED = 'XX002';
 export const INSUFFICIENT_PRIVILEGE = '42501';
