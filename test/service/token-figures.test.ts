@@ -96,8 +96,7 @@ test('metrics tell the end of an old secret only if it was used after its rotati
   const used = (name: string, seconds: number) =>
     alterStore(
       path,
-      // The time of a rotation is stored as a negative one.
-      `UPDATE tokens SET last_used_at = ${seconds * 1_000} - revoked_at WHERE name = '${name}' AND revoked_at < 0`,
+      `UPDATE tokens SET last_used_at = rotated_at + ${seconds * 1_000} WHERE name = '${name}' AND rotated_at IS NOT NULL`,
     );
   used('switched', -1);
   used('late', 60);
