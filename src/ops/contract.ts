@@ -38,7 +38,7 @@ interface StoreState extends StoreSizes {
   readonly location: string;
   /** What a 200 guarantees, if the settings of a database decide it. */
   readonly promise: string | null;
-  /** At the last count, and those that this service has created since. Null before the first count. */
+  /** Of the last count, and those created here since. Null before the first count. */
   readonly plants: number | null;
   readonly countedAt: Time | null;
 }
@@ -69,7 +69,7 @@ export interface Setting {
   readonly default: string | null;
   /** Where the value comes from. */
   readonly source: 'flag' | 'variable' | 'default';
-  /** What the service uses, where the value does not say it: for `auto`, and for a relative path. */
+  /** What the service uses, where the value does not say it: for `auto` or a relative path. */
   readonly inForce: string | null;
 }
 
@@ -126,7 +126,7 @@ export interface RefusedRequest {
   readonly code: number;
   /** Message of the reply. */
   readonly message: string;
-  /** Name of the token, also of a revoked or expired token, or the subject; null if neither is known. */
+  /** Name of the token, also of an ended one, or the subject; null if neither is known. */
   readonly token: string | null;
   /** IP address, behind trusted proxies. Empty if the connection was closed. */
   readonly client: string;

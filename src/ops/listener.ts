@@ -135,7 +135,8 @@ function isKnown(name: string, hostNames: ReadonlySet<string>): boolean {
 }
 
 function unknownName(name: string): string {
-  return `This listener is not known as ${excerpt(name)}. Use its address, or start the service with --ops-names NAME.`;
+  const remedy = 'Use its address, or start the service with --ops-names NAME.';
+  return `This listener is not known as ${excerpt(name)}. ${remedy}`;
 }
 
 function sendProblem(
@@ -145,12 +146,14 @@ function sendProblem(
   more: Readonly<Record<string, string>> = {},
 ): void {
   const problem: Problem = operatorProblems[name];
-  const lines = `Content-Type: application/json\r\n${commonLines}${headerLines({ ...problem.headers, ...more })}`;
+  const fields = { 'Content-Type': 'application/json', ...problem.headers, ...more };
+  const lines = commonLines + headerLines(fields);
   sendReply(exchange, { status: problem.status, lines, body: errorText(problem, message) });
 }
 
 function defectMessage(requestId: string): string {
-  return `The service has a defect, or cannot read its store. Look for the request id ${requestId} in its log.`;
+  const remedy = `Look for the request id ${requestId} in its log.`;
+  return `The service has a defect, or cannot read its store. ${remedy}`;
 }
 
 const hostMissing =

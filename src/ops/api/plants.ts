@@ -59,7 +59,8 @@ export function showPlant(reader: ReaderThread): Handler<RoutedRequest> {
 }
 
 function noId(text: string): string {
-  return `${excerpt(text)} is not an integer within int64: from ${int64Min} to ${int64Max}, in plain digits.`;
+  const range = `from ${int64Min} to ${int64Max}, in plain digits`;
+  return `${excerpt(text)} is not an integer within int64: ${range}.`;
 }
 
 function plantReply({ id, name, tag, createdAtMs, createdBy }: stored.StoredPlant): StoredPlant {

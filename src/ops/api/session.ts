@@ -16,6 +16,8 @@ export type OperatorLog = Record<'info' | 'warn', (fields: object, message: stri
 
 const newToken = '"plant-store token create NAME --role operate" creates one.';
 
+const linkSeconds = limits.access.signInLinkMs / 1_000;
+
 const guesses = {
   token: {
     problem: 'signInRefused',
@@ -23,7 +25,7 @@ const guesses = {
   },
   link: {
     problem: 'linkRefused',
-    says: `This link was used already, or is older than ${limits.access.signInLinkMs / 1_000} s. "plant-store open" makes a new one.`,
+    says: `This link was used already, or is older than ${linkSeconds} s. "plant-store open" makes one.`,
   },
 } as const;
 

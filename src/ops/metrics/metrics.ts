@@ -21,7 +21,7 @@ const help = {
   plant_store_certificate_expires_seconds:
     'End of the TLS certificate in force, in seconds since the epoch.',
   plant_store_issuer_keys_read_seconds:
-    'Oldest of the last reads of keys, over identity providers and threads, in seconds since the epoch; 0 for never.',
+    'Oldest last read of keys of identity providers, in seconds since the epoch; 0: never.',
   process_resident_memory_bytes: 'Resident memory of the process.',
   process_cpu_seconds_total: 'User and system CPU time of the process.',
   process_start_time_seconds: 'Start of the process, in seconds since the epoch.',
@@ -38,7 +38,7 @@ const help = {
     'Lines of the log that were dropped, because standard error took none.',
   plant_store_token_creates_total: 'Creates that reached the store, by token and outcome.',
   plant_store_token_refusals_total:
-    'Refused requests with a token of the store, also a revoked or expired one, by token and the code of the error.',
+    'Refused requests by token, also a revoked or expired one, and the code of the error.',
   plant_store_token_last_used_seconds: 'Last known use of a token, in seconds since the epoch.',
   plant_store_token_expires_seconds:
     'End of a token that is in force and expires, in seconds since the epoch.',

@@ -103,7 +103,8 @@ function factsOf({ folder, keep, everySeconds, dueAt, last }: BackupList): Fact[
 }
 
 function Progress({ step, standing, startedAt, operator }: RunningBackup) {
-  const began = `Began ${distanceText(startedAt, Date.now())}${operator === null ? '' : ` for ${operator}`}`;
+  const of = operator === null ? '' : ` for ${operator}`;
+  const began = `Began ${distanceText(startedAt, Date.now())}${of}`;
   const share = standing && { value: standing.done, max: standing.total };
   return h(
     'section',
