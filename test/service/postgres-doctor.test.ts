@@ -66,7 +66,7 @@ test('doctor reads back what is in force in a database while a service runs on i
     /^ok \d+ of 97 are open; a node on a machine like this opens up to \d+$/,
   );
   assert.equal(lines['role'], 'ok gardener has the privileges that the service needs');
-  assert.equal(lines['schema'], 'ok a plant store, schema 7');
+  assert.equal(lines['schema'], 'ok a plant store, schema 10');
   assert.equal(lines['standbys'], undefined);
 });
 

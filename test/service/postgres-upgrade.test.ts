@@ -33,7 +33,7 @@ test('a store of version 1.1.0 is upgraded by the first of two nodes, and loses 
   const limited = ['token', 'update', 'greenhouse', '--rate', '1/s', '--store', url];
   assert.equal((await runHere(limited)).code, 0);
   const { stdout } = await runHere(['token', 'list', '--json', '--store', url]);
-  assert.match(stdout, /"name":"app".*"rate":"1\/s","burst":1\}/);
+  assert.match(stdout, /"name":"greenhouse".*"rate":"1\/s","burst":1\}/);
 });
 
 test('until then commands that read work, and commands that write say what to do', async () => {

@@ -77,15 +77,13 @@ function saboteur(folder: string, sql: string): string {
     module,
     `import { Socket } from 'node:net';
     import { DatabaseSync } from 'node:sqlite';
-    // Threads have no arguments, but the variables of the process that has started them.
-    const store = process.argv.findLast((arg) => arg.startsWith('sqlite:'));
-    if (process.argv.includes('serve')) process.env.SABOTAGED = store.slice('sqlite:'.length);
+    const store = process.env.PLANT_STORE_STORE;
     const { write } = Socket.prototype;
     let replies = 0;
     let db;
     Socket.prototype.write = function (...args) {
       if (!String(args[0]).startsWith('HTTP/1.1 200')) return write.apply(this, args);
-      db ??= new DatabaseSync(process.env.SABOTAGED, { timeout: 10_000 });
+      db ??= new DatabaseSync(store.slice('sqlite:'.length), { timeout: 10_000 });
       replies += 1;
       if (replies % 8 === 0) db.exec(${JSON.stringify(sql)});
       return write.apply(this, args);
