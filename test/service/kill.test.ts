@@ -25,6 +25,7 @@ test('a loaded server that is killed 6 times at random moments keeps every plant
     connections: 8,
     lives: 0.3,
     checkEvery: 10,
+    requestsMax: 1_000,
     report: (line) => t.diagnostic(line),
   });
 

@@ -38,6 +38,8 @@ export interface KillOptions {
   readonly lives: number;
   /** Cycles between two checks. The store is also checked at the end and after the last retries. */
   readonly checkEvery: number;
+  /** A server that waits for an event of its files is killed at this request of its life. */
+  readonly requestsMax?: number;
   readonly report: (line: string) => void;
 }
 
@@ -61,6 +63,7 @@ interface Moment {
 
 export async function killAgainAndAgain(options: KillOptions): Promise<KillReport> {
   const { folder, cycles, seed, connections, lives, checkEvery, report } = options;
+  const { requestsMax = Number.POSITIVE_INFINITY } = options;
   const storeFolder = join(folder, 'store');
   mkdirSync(storeFolder);
   const store = join(storeFolder, 'plants.db');
@@ -72,6 +75,7 @@ export async function killAgainAndAgain(options: KillOptions): Promise<KillRepor
     journal,
     workload: createWorkload(seed, token),
     connections,
+    requestsMax,
   };
   const kills = { 'store touched': 0, printed: 0, 'request sent': 0, 'plant acknowledged': 0 };
   let killsBeforeReady = 0;
@@ -108,6 +112,7 @@ interface Setting {
   readonly journal: Journal;
   readonly workload: Workload;
   readonly connections: number;
+  readonly requestsMax: number;
 }
 
 /**
@@ -118,13 +123,15 @@ async function runServer(
   setting: Setting,
   end: Moment | 'retry what is unknown and stop',
 ): Promise<{ wasReady: boolean }> {
-  const { store, storeFolder, journal, workload, connections } = setting;
+  const { store, storeFolder, journal, workload, connections, requestsMax } = setting;
   let left = end === 'retry what is unknown and stop' ? Number.POSITIVE_INFINITY : end.count;
+  let requests = 0;
   let over = false;
   const happened = (happening: Happening) => {
-    if (over || typeof end === 'string' || happening !== end.happening) return;
-    left -= 1;
-    if (left > 0) return;
+    if (over || typeof end === 'string') return;
+    if (happening === 'request sent') requests += 1;
+    if (happening === end.happening) left -= 1;
+    if (left > 0 && requests < requestsMax) return;
     over = true;
     child.kill('SIGKILL');
   };
