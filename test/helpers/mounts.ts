@@ -57,25 +57,6 @@ export function mountedFailingDisk(t: TestContext, bytes: number): string | unde
   return mountIn(t, () => ['-o', 'loop', image])?.at;
 }
 
-/**
- * Slows the writes of a mounted disk down, until the test ends.
- *
- * @returns false where the kernel cannot do this; the test is then skipped
- */
-export function slowDown(t: TestContext, at: string, bytesPerSecond: number): boolean {
-  const control = '/sys/fs/cgroup/blkio/blkio.throttle.write_bps_device';
-  const show = ['-n', '-o', 'MAJ:MIN', at];
-  const device = spawnSync('findmnt', show, { encoding: 'utf8' }).stdout.trim();
-  try {
-    writeFileSync(control, `${device} ${bytesPerSecond}`);
-  } catch (error) {
-    skipVisibly(t, `a disk cannot be slowed down here: ${(error as Error).message}`);
-    return false;
-  }
-  t.after(() => writeFileSync(control, `${device} 0`));
-  return true;
-}
-
 function mountIn(
   t: TestContext,
   options: (folder: string) => readonly string[],
