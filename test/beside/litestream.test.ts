@@ -27,20 +27,6 @@ import {
 } from '../helpers/program.ts';
 import { skipVisibly } from '../helpers/skips.ts';
 import { storedPlants } from '../helpers/store-file.ts';
-import { loseMachines } from '../torture/litestream.ts';
-
-test('a machine that is lost twice, in the middle of creates, loses only the creates of the last seconds', async (t) => {
-  if (isMissing(t)) return;
-  const seed = Math.floor(Math.random() * 2 ** 31);
-  const repeat = `--rounds 2 --life-ms 600 --seed ${seed}`;
-  t.diagnostic(`to repeat it: node test/torture/litestream.ts ${repeat}`);
-  const { violations, losses } = await loseMachines(t, {
-    ...{ folder: await temporaryFolder(t), rounds: 2, seed, lifeMsMax: 600 },
-    report: (line) => t.diagnostic(line),
-  });
-  assert.deepEqual(violations, []);
-  assert.equal(losses.length, 2);
-});
 
 /** Builds Litestream, or skips the test. */
 function isMissing(t: TestContext): boolean {

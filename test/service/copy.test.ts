@@ -235,25 +235,20 @@ test('what the target has under the same ids is not overwritten, what only it ha
   assert.equal(other?.['name'], 'Other');
 });
 
-const meanwhile = {
-  'gains a plant behind the copy': `INSERT INTO plants VALUES (-9223372036854775808, 'Mine', NULL, 0, 0) ON CONFLICT DO NOTHING`,
-  'has a plant changed': `UPDATE plants SET name = 'Mine' WHERE id = 1`,
-};
-
-for (const [what, sql] of Object.entries(meanwhile))
-  test(`a target that ${what} is found to be another when it is read back`, async (t) => {
-    const [source, database] = [await newFile(t), await emptyDatabase()];
-    makeStore(fileOf(source));
-    await copied(source, database);
-    addPlants(fileOf(source), 3);
-    await inDatabase(
-      `CREATE FUNCTION disturb() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${sql}; RETURN NULL; END $$;
-       CREATE TRIGGER disturbing AFTER INSERT ON plants WHEN (pg_trigger_depth() = 0) EXECUTE FUNCTION disturb()`,
-    );
-    const { code, stderr } = await runHere(argsOf(source, database));
-    assert.match(stderr, /the target has changed during the copy: it holds [34] plants with the/);
-    assert.equal(code, 1);
-  });
+test('a target that gains a plant behind the copy is found to be another when it is read back', async (t) => {
+  const [source, database] = [await newFile(t), await emptyDatabase()];
+  makeStore(fileOf(source));
+  await copied(source, database);
+  addPlants(fileOf(source), 3);
+  await inDatabase(
+    `CREATE FUNCTION disturb() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+       INSERT INTO plants VALUES (-9223372036854775808, 'Mine', NULL, 0, 0) ON CONFLICT DO NOTHING; RETURN NULL; END $$;
+     CREATE TRIGGER disturbing AFTER INSERT ON plants WHEN (pg_trigger_depth() = 0) EXECUTE FUNCTION disturb()`,
+  );
+  const { code, stderr } = await runHere(argsOf(source, database));
+  assert.match(stderr, /the target has changed during the copy: it holds 4 plants with the digest/);
+  assert.equal(code, 1);
+});
 
 test('a name that two tokens have stops a copy before anything is written, and the way out that it tells is one', async (t) => {
   const [source, database] = [await variedStore(t), await emptyDatabase()];
@@ -293,25 +288,6 @@ test('a copy needs two stores, the first of which is there', async (t) => {
     [['copy', '--from', file], /copy needs --to STORE/],
   ] as const)
     failed(await runHere(args), says, 2);
-});
-
-test('a command on a database without a store ends with 1, makes none, and names the way out', async (t) => {
-  const database = await emptyDatabase();
-  const backup = join(await temporaryFolder(t), 'backup.db');
-  for (const command of [
-    ['token', 'create', 'my-app'],
-    ['import', commonPlants],
-    ['backup', backup],
-  ])
-    await refused(
-      /there is no store in postgres:.*"plant-store serve/,
-      ...command,
-      ...on(database),
-    );
-  const [made] = await inDatabase(
-    `SELECT count(*) AS n FROM pg_tables WHERE schemaname = 'public'`,
-  );
-  assert.equal(made?.['n'], '0');
 });
 
 test('a copy that is interrupted says what was done and how to go on, and ends by the signal', async (t) => {
