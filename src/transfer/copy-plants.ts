@@ -1,7 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { isSamePlant, type NewPlant } from '../contract/plant.ts';
 import { limits } from '../limits.ts';
-import { addId, type IdSample, noIds } from '../store/comparison.ts';
 import { openDigest } from '../store/digest.ts';
 import type { PlantFigures } from '../store/inspection.ts';
 import type {
@@ -13,6 +12,12 @@ import type {
 } from '../store/plants.ts';
 import { forgottenId } from '../store/tokens.ts';
 import { retryWhileUnavailable } from './retry.ts';
+
+/** A number of plants, with the first of their ids. */
+export interface IdSample {
+  count: number;
+  readonly ids: bigint[];
+}
 
 /** Outcomes of a copy or a comparison. */
 export interface CopyCounts {
@@ -39,7 +44,8 @@ export interface CopyOptions {
 }
 
 export function noneCopied(): CopyCounts {
-  return { created: 0, same: 0, taken: noIds(), lacking: noIds(), extra: noIds() };
+  const none = (): IdSample => ({ count: 0, ids: [] });
+  return { created: 0, same: 0, taken: none(), lacking: none(), extra: none() };
 }
 
 /**
@@ -127,7 +133,8 @@ function countOutcome(counts: CopyCounts, id: bigint, outcome: CreateOutcome): v
 }
 
 function add(some: IdSample, id: bigint): void {
-  addId(some, id, limits.transfer.copyIdsShown);
+  some.count += 1;
+  if (some.ids.length < limits.transfer.copyIdsShown) some.ids.push(id);
 }
 
 /** The ids of the source mean nothing in the target. */

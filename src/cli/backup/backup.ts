@@ -29,7 +29,11 @@ export const backup = command({
       printFigures(file, figures, json, terminal);
       noteBackup(file, figures, terminal);
       if (figures.warning !== undefined) terminal.note(figures.warning, 'warning');
-      noteRemoved(figures.removed, retentionText(keep), terminal);
+      // News, also if the removed backup was made a minute ago.
+      if (figures.removed > 0)
+        terminal.note(
+          `Older backups removed by --keep ${retentionText(keep)}: ${figures.removed}.`,
+        );
       return 0;
     }
     const startedAt = new Date();
@@ -47,13 +51,6 @@ function noteBackup(file: string, { plants, bytes }: Manifest, terminal: Termina
   terminal.note(
     `The backup is sound: ${plantsText(plants)}, ${sizeText(bytes)}. It is ${file}, and its manifest ${manifestPath(file)}.`,
   );
-}
-
-/** What the rules have removed is news, also if it was made a minute ago. */
-function noteRemoved(removed: number, rules: string, terminal: Terminal): void {
-  if (removed === 0) return;
-  const backups = removed === 1 ? '1 older backup was' : `${removed} older backups were`;
-  terminal.note(`${backups} removed, which --keep ${rules} does not keep.`);
 }
 
 /** A new name if the destination is a folder. */

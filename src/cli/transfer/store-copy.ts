@@ -1,6 +1,5 @@
 import { limits } from '../../limits.ts';
 import { shellQuoted } from '../../store/command-text.ts';
-import type { IdSample } from '../../store/comparison.ts';
 import { figuresOf } from '../../store/digest.ts';
 import type { PlantFigures } from '../../store/inspection.ts';
 import type { StoreLocation } from '../../store/location.ts';
@@ -11,6 +10,7 @@ import {
   type CopyCounts,
   comparePlants,
   copyPlants,
+  type IdSample,
   noneCopied,
 } from '../../transfer/copy-plants.ts';
 import { CommandError, type Terminal } from '../command.ts';
