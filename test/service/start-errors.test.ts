@@ -357,7 +357,10 @@ const wrongUsage: readonly (readonly [
   ['serve', /PLANT_STORE_TOKEN must hold one token/, { PLANT_STORE_TOKEN: '' }],
   ['serve --store /srv/plants.db', /, such as sqlite:\/srv\/plants\.db; it is "\/srv/],
   ['serve --store sqlite::memory:', /--store must be sqlite:PATH/],
-  ['serve --store postgres://ada:secret@db/p?sslmod=require', /a parameter that is not supported; .*; it is "postgres:…"$/m],
+  [
+    'serve --store postgres://ada:secret@db/p?sslmod=require',
+    /a parameter that is not supported; .*; it is "postgres:…"$/m,
+  ],
   ['serve --base-path plants', /--base-path must be a path/],
   ['serve --body-limit 1MB', /--body-limit must be a whole number/],
   ['serve --log-level loud', /--log-level must be one of debug, info, warn, error/],
