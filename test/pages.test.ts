@@ -141,7 +141,7 @@ test('the page of bounds has the bounds of the program', () => {
     'plants that wait for the disk': `${number(store.queuePlantsMax)}, and ${sizeText(store.queueBytesMax)}`,
     'time to wait for the disk': `\`--commit-timeout\` (${seconds(store.commitMs)})`,
     'an opaque token; a JWT': `${access.tokenCharsMax} characters; ${sizeText(jwt.tokenCharsMax)}`,
-    'time to stop': `\`--drain-timeout\` (${seconds(service.drainMs)})`,
+    'time to stop': seconds(service.drainMs),
     'refusals that are remembered': number(ops.refusalsKept),
     'sessions of a token': number(access.sessionsPerTokenMax),
     'tokens that are neither revoked nor expired': number(access.liveTokensMax),

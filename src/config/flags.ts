@@ -59,7 +59,6 @@ export interface Flag<T, D extends string | undefined = string | undefined> exte
   readonly isRepeated?: boolean;
 }
 
-const { connectionsMax, drainMs } = limits.service;
 const formatNames = ['ndjson', 'csv'] as const;
 
 const textOf = (location: StoreLocation) => engineOf(location).text;
@@ -195,25 +194,9 @@ export const flags = {
       need: 'For plants with longer texts, or to refuse large bodies earlier.',
     },
   ),
-  'connection-limit': withDefault('N', autoOr(integer(1, 1_000_000)), 'auto', {
-    help: `open connections, or auto: as many as ulimit -n allows, up to ${connectionsMax}; more are closed at once`,
-    need: 'For more clients at a time, or to bound the memory of the service.',
-  }),
-  'queue-limit': withDefault('N', integer(1, 1_000_000), `${limits.store.queuePlantsMax}`, {
-    help: 'plants that wait for a transaction; more get 503',
-    need: 'For a slow disk: with a shorter queue, clients learn of the overload earlier.',
-  }),
-  'request-timeout': withDefault('TIME', duration, inSeconds(limits.http.requestMs), {
-    help: 'time for a request to arrive',
-    need: 'For large bodies over slow networks, or to close slow connections earlier.',
-  }),
   'commit-timeout': withDefault('TIME', duration, inSeconds(limits.store.commitMs), {
     help: 'time for a plant to be stored; then the client gets 503',
     need: 'For a disk or database that stalls for longer, or clients with shorter time-outs.',
-  }),
-  'drain-timeout': withDefault('TIME', duration, inSeconds(drainMs), {
-    help: 'time for requests under way when the service stops',
-    need: 'For a supervisor that kills a stopping service earlier or later.',
   }),
   'backup-to': optional('FOLDER', text, {
     help: 'folder, best on another disk, for verified backups at regular times',

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import type { Limits } from '../../src/limits.ts';
 import { type RunningServer, token } from './program.ts';
 
 /** The environment of a server that `sabotage.ts` harms, there under SABOTAGE and SABOTAGE_WHILE. */
@@ -12,6 +13,13 @@ export function sabotaging(kind: string, whileFile?: string): Readonly<Record<st
     SABOTAGE: kind,
     ...(whileFile !== undefined && { SABOTAGE_WHILE: whileFile }),
   };
+}
+
+type Changed = { readonly [P in keyof Limits]?: Partial<Limits[P]> };
+
+/** The environment of a server with other limits. */
+export function withLimits(changed: Changed): Readonly<Record<string, string>> {
+  return { ...sabotaging('limits are changed'), CHANGED_LIMITS: JSON.stringify(changed) };
 }
 
 export const plant = (id: number) => ({ id, name: `Plant ${id}` });

@@ -37,6 +37,7 @@ const sabotages: Readonly<Record<string, () => void>> = {
     Date.now = () => now() - (inForce() ? yearMs : 0);
   },
   // In force from the start, for as long as the process lives.
+  'limits are changed': changeLimits,
   'log is to be small': changeLimits,
   'upgrades are given up soon': changeLimits,
   'disk is measured briefly': changeLimits,

@@ -16,9 +16,10 @@ export async function sharedStore(): Promise<string> {
 export async function shareServer(
   args: readonly string[] = [],
   path?: string,
+  variables?: Readonly<Record<string, string>>,
 ): Promise<() => ServerWithStore> {
   const store = path ?? (await storePath({ after }));
-  const server = { ...(await startServer({ after }, store, args)), store };
+  const server = { ...(await startServer({ after }, store, args, variables)), store };
   return () => {
     alterStore(store, 'DELETE FROM plants');
     return server;

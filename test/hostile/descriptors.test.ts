@@ -57,7 +57,7 @@ async function untilServed(port: number, owner: Parameters<typeof connectCrowd>[
   }
 }
 
-test('a limit of connections that the file descriptors do not allow is an error at the start that says what would', {
+test('too few file descriptors are an error at the start that says what would do', {
   skip,
 }, async (t) => {
   const store = await storePath(t);
@@ -65,18 +65,10 @@ test('a limit of connections that the file descriptors do not allow is an error 
     ...variables,
     OPEN_FILES: '40',
   });
-  const many = await runProgram(
-    ['serve', '--store', `sqlite:${store}`, '--connection-limit', '100'],
-    variables,
-  );
 
-  assert.deepEqual([few.code, many.code], [1, 1]);
+  assert.equal(few.code, 1);
   assert.match(
     few.stderr,
     /^plant-store: 8 connections on 1 threads need 54 file descriptors, and the process may have 40; raise .*ulimit -n/m,
-  );
-  assert.match(
-    many.stderr,
-    /^plant-store: 100 connections on [0-9]+ threads need 1[0-9]{2} file descriptors, and the process may have 64;.*--connection-limit/m,
   );
 });

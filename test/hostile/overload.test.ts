@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { oneThread, startServerOnNewStore } from '../helpers/program.ts';
+import { withLimits } from '../helpers/faults.ts';
+import {
+  oneThread,
+  type ServerWithStore,
+  startServer,
+  startServerOnNewStore,
+  storePath,
+} from '../helpers/program.ts';
 import { assertRefusal, connectRaw, type RawReply, rawRequest } from '../helpers/raw.ts';
 import { reset } from '../helpers/reset.ts';
 import { lockStore, storedPlants } from '../helpers/store-file.ts';
@@ -39,8 +46,18 @@ async function sendToStalledDisk(
   return replies;
 }
 
+async function startWithQueue(
+  t: TestContext,
+  queuePlantsMax: number,
+  ...args: string[]
+): Promise<ServerWithStore> {
+  const store = await storePath(t);
+  const variables = withLimits({ store: { queuePlantsMax } });
+  return { ...(await startServer(t, store, args, variables)), store };
+}
+
 test('while the disk stalls, as many creates wait as the queue holds, and all further creates get 503 at once', async (t) => {
-  const server = await startServerOnNewStore(t, '--queue-limit', '50');
+  const server = await startWithQueue(t, 50);
   const count = scale({ short: 200, long: 5_000 });
 
   const replies = await sendToStalledDisk(
@@ -165,7 +182,7 @@ async function offer(
 }
 
 test('offered five times what it can commit, it stores as much as at its peak and refuses the rest', async (t) => {
-  const server = await startServerOnNewStore(t, '--queue-limit', '100', ...oneThread);
+  const server = await startWithQueue(t, 100, ...oneThread);
   const seconds = scale({ short: 1, long: 10 });
   // The first is already more than it can commit.
   const peak = await offer(t, server, 2_000, seconds);

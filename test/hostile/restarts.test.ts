@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { Agent, request } from 'node:http';
 import { test } from 'node:test';
+import { withLimits } from '../helpers/faults.ts';
 import { type RunningServer, startServer, storePath, token } from '../helpers/program.ts';
 import { rawRequest } from '../helpers/raw.ts';
 import { storedPlants } from '../helpers/store-file.ts';
@@ -81,7 +82,7 @@ test('a service that stops among slow clients and load ends within its drain lim
 }, async (t) => {
   const store = await storePath(t);
   const drainMs = 1_500;
-  const server = await startServer(t, store, ['--drain-timeout', `${drainMs}ms`]);
+  const server = await startServer(t, store, [], withLimits({ service: { drainMs } }));
   const { port } = server;
   const slow = await connectCrowd(t, port, scale({ short: 50, long: 1_000 }));
   for (const { socket } of slow)

@@ -3,6 +3,8 @@ import type { Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { rssPeakBytes } from '../../bench/process-stats.ts';
 import { limits } from '../../src/limits.ts';
+import { withLimits } from '../helpers/faults.ts';
+import { pause } from '../helpers/pause.ts';
 import {
   type RunningServer,
   startServer,
@@ -168,8 +170,12 @@ const crowds: readonly Crowd[] = [
 ];
 
 async function start(t: TestContext): Promise<RunningServer> {
-  const args = ['--request-timeout', `${times.request}ms`, '--commit-timeout', `${times.commit}ms`];
-  return startServer(t, await storePath(t), args);
+  const http = {
+    requestMs: times.request,
+    headersMs: Math.min(times.request, limits.http.headersMs),
+  };
+  const args = ['--commit-timeout', `${times.commit}ms`];
+  return startServer(t, await storePath(t), args, withLimits({ http }));
 }
 
 /** The most memory that the server has had. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type TestContext, test } from 'node:test';
-import { sabotaging } from '../helpers/faults.ts';
+import { sabotaging, withLimits } from '../helpers/faults.ts';
 import {
   oneThread,
   startServer,
@@ -24,7 +24,11 @@ const plant = (id: number) => `{"id":${id},"name":"Alder ${id}"}`;
 const wrongToken = { Authorization: 'Bearer wrong' };
 const chunked = { 'Content-Length': undefined, 'Transfer-Encoding': 'chunked' };
 
+const requestsWithin = (requestMs: number) =>
+  withLimits({ http: { requestMs, headersMs: requestMs } });
+
 const sharedServer = await shareServer();
+const impatientServer = await shareServer(['--log-level', 'debug'], undefined, requestsWithin(300));
 
 /**
  * A refused create of which a part is still to come. The server waits `limits.http.lingerMs` for
@@ -62,7 +66,12 @@ test('a connection without a request is closed without a reply, and half a reque
 });
 
 test('at the limit of connections, a new one takes the place of the oldest that has sent nothing', async (t) => {
-  const { port } = await startServerOnNewStore(t, ...oneThread, '--connection-limit', '3');
+  const { port } = await startServer(
+    t,
+    await storePath(t),
+    oneThread,
+    withLimits({ service: { connectionsMax: 3 } }),
+  );
   const used = await connectRaw(t, port);
   used.send(rawRequest(plant(1)));
   await assertCreated(used, 1);
@@ -134,10 +143,26 @@ test('a refused body that is still under way does not cut off a create before it
   assertRefusal(await connection.reply(), 'tokenInvalid');
 });
 
+test('a create that waits longer than a request may take is not too slow, though its body came in parts', async (t) => {
+  const store = await storePath(t);
+  const flags = ['--commit-timeout', '3s', ...oneThread];
+  const { port } = await startServer(t, store, flags, requestsWithin(500));
+  lockStore(t, store);
+  const connection = await connectRaw(t, port);
+
+  await sendAndWaitUntilRead(connection, rawRequest(plant(1)).subarray(0, -4));
+  connection.send(rawRequest(plant(1)).subarray(-4));
+
+  assertRefusal(await connection.reply(), 'storeUnavailable');
+  connection.socket.end();
+  assert.equal(await connection.closed(), '');
+});
+
 test('a request that comes behind a create has its own time, and not that of the create', async (t) => {
   // One thread, so that all connections are looked at together, every half second.
-  const flags = ['--request-timeout', '1500ms', '--commit-timeout', '60s', ...oneThread];
-  const { port, store } = await startServerOnNewStore(t, ...flags);
+  const flags = ['--commit-timeout', '60s', ...oneThread];
+  const store = await storePath(t);
+  const { port } = await startServer(t, store, flags, requestsWithin(1_500));
   const lock = lockStore(t, store);
   const [connection, tooSlow] = [await connectRaw(t, port), await connectRaw(t, port)];
 
@@ -157,7 +182,9 @@ test('a request that comes behind a create has its own time, and not that of the
 });
 
 test('pipelined requests under way when the server stops are all answered, and then the connection ends', async (t) => {
-  const { port, store, stop, logged } = await startServerOnNewStore(t, '--drain-timeout', '60s');
+  const store = await storePath(t);
+  const drain = withLimits({ service: { drainMs: 60_000 } });
+  const { port, stop, logged } = await startServer(t, store, [], drain);
   const lock = lockStore(t, store);
   const [creates, others] = [await connectRaw(t, port), await connectRaw(t, port)];
   await sendAndWaitUntilRead(creates, rawRequest(plant(1)), rawRequest(plant(2)));

@@ -6,6 +6,7 @@ import { connect } from 'node:net';
 import { delimiter, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { limits } from '../../src/limits.ts';
+import { withLimits } from '../helpers/faults.ts';
 import { pause } from '../helpers/pause.ts';
 import {
   besideOthers,
@@ -29,7 +30,7 @@ import { hasTerminal, startOnTerminal } from '../helpers/terminal.ts';
 
 /** What waits for the drain limit instead of an event fails by this. */
 const timeout = 20_000;
-const drainForever = ['--drain-timeout', '1h', ...oneThread];
+const drainForever = withLimits({ service: { drainMs: 3_600_000 } });
 
 const alder = '{"id":1,"name":"Alder"}';
 const expectContinue = { fields: { Expect: '100-continue' } };
@@ -116,7 +117,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
 test('idle connections, used or not, are closed at SIGTERM without waiting for the drain limit', {
   timeout,
 }, async (t) => {
-  const server = await startServer(t, await storePath(t), drainForever);
+  const server = await startServer(t, await storePath(t), oneThread, drainForever);
   const silent = await connectRaw(t, server.port);
   const used = await connectRaw(t, server.port);
   used.send(rawRequest(alder));
@@ -139,11 +140,36 @@ test('a create that waits for its commit at SIGTERM is answered 200 when it is s
   await assertStoredAndStopped(client, server, store);
 });
 
+test('pipelined creates that wait for their commit at SIGTERM are all answered, and only the last reply closes', {
+  timeout,
+}, async (t) => {
+  const store = await storePath(t);
+  const server = await startServer(t, store, oneThread, drainForever);
+  const lock = lockStore(t, store);
+  const client = await connectRaw(t, server.port);
+  const names = ['Alder', 'Oak', 'Elm'];
+  await sendAndWaitUntilRead(
+    client,
+    ...names.map((name, id) => rawRequest(JSON.stringify({ id, name }))),
+  );
+
+  await signalled(t, server);
+  lock.release();
+
+  for (const name of names) {
+    const reply = await client.reply();
+    assert.deepEqual([reply.status, reply.body], [200, JSON.stringify({ name })]);
+    assert.equal(reply.headers.get('connection') === 'close', name === 'Elm');
+  }
+  assert.equal(await client.closed(), '');
+  assert.equal(await exitCode(server), 0);
+});
+
 test('a create whose body arrives after SIGTERM is stored and answered 200', {
   timeout,
 }, async (t) => {
   const store = await storePath(t);
-  const server = await startServer(t, store, drainForever);
+  const server = await startServer(t, store, oneThread, drainForever);
   const client = await connectRaw(t, server.port);
   const request = rawRequest(alder, expectContinue);
   const headBytes = request.length - alder.length;
@@ -161,7 +187,7 @@ test('a connection that is open at SIGTERM serves one more create and is closed,
   timeout,
 }, async (t) => {
   const store = await storePath(t);
-  const server = await startServer(t, store, drainForever);
+  const server = await startServer(t, store, oneThread, drainForever);
   const client = await connectRaw(t, server.port);
   await sendAndWaitUntilRead(client);
 
@@ -175,7 +201,7 @@ test('once idle connections have been closed, a create whose header fields end i
   timeout,
 }, async (t) => {
   const store = await storePath(t);
-  const server = await startServer(t, store, drainForever);
+  const server = await startServer(t, store, oneThread, drainForever);
   const [client, idle] = [await connectRaw(t, server.port), await connectRaw(t, server.port)];
   const request = rawRequest(alder);
   await sendAndWaitUntilRead(client, request.subarray(0, 60));
@@ -190,11 +216,24 @@ test('once idle connections have been closed, a create whose header fields end i
   assert.deepEqual(storedPlants(store), []);
 });
 
-test('a client that never finishes its request is cut at --drain-timeout, and the exit code is 0', {
+test('new connections are refused from SIGTERM on, while a create is still being answered', {
+  timeout,
+}, async (t) => {
+  const { server, lock, client } = await startWithWaitingCreate(t);
+
+  await signalled(t, server);
+
+  await assert.rejects(connectRaw(t, server.port), { code: 'ECONNREFUSED' });
+  assert.equal(server.child.exitCode, null);
+  lock.release();
+  assert.equal((await client.reply()).status, 200);
+});
+
+test('a client that never finishes its request is cut after the time to stop, and the exit code is 0', {
   timeout,
 }, async (t) => {
   const store = await storePath(t);
-  const server = await startServer(t, store, [...oneThread, '--drain-timeout', '300ms']);
+  const server = await startServer(t, store, oneThread, withLimits({ service: { drainMs: 300 } }));
   const client = await connectRaw(t, server.port);
   const request = rawRequest(alder, expectContinue);
   client.send(request.subarray(0, -alder.length));
@@ -212,7 +251,12 @@ test('a store that another process keeps locked does not hold up the end: the cr
   timeout,
 }, async (t) => {
   const store = await storePath(t);
-  const server = await startServer(t, store, [...drainForever, '--commit-timeout', '500ms']);
+  const server = await startServer(
+    t,
+    store,
+    [...oneThread, '--commit-timeout', '500ms'],
+    drainForever,
+  );
   const lock = lockStore(t, store);
   const client = await connectRaw(t, server.port);
   await sendAndWaitUntilRead(client, rawRequest(alder));
@@ -229,12 +273,9 @@ test('a store that another process keeps locked does not hold up the end: the cr
  * A server on a new store that another process keeps locked, and a create that waits there for its
  * commit.
  */
-async function startWithWaitingCreate(
-  t: TestContext,
-  variables?: Parameters<typeof startServer>[3],
-) {
+async function startWithWaitingCreate(t: TestContext, variables = drainForever) {
   const store = await storePath(t);
-  const server = await startServer(t, store, drainForever, variables);
+  const server = await startServer(t, store, oneThread, variables);
   const lock = lockStore(t, store);
   const client = await connectRaw(t, server.port);
   await sendAndWaitUntilRead(client, rawRequest(alder));
@@ -318,7 +359,12 @@ test('SIGINT a moment after the first signal ends the server at once with exit c
   timeout,
 }, async (t) => {
   const store = await storePath(t);
-  const server = await startServer(t, store, [...drainForever, '--commit-timeout', '1h']);
+  const server = await startServer(
+    t,
+    store,
+    [...oneThread, '--commit-timeout', '1h'],
+    drainForever,
+  );
   lockStore(t, store);
   const client = await connectRaw(t, server.port);
   await sendAndWaitUntilRead(client, rawRequest(alder));

@@ -749,7 +749,7 @@ test('the overview counts creates and refusals, and tells what needs attention',
 const pageOf = ({ page }: Overview['attention'][number]) => page;
 
 test('the overview has the store, its count and its last backup, and the configuration has each origin', async (t) => {
-  const flags = [...oneThread, '--drain-timeout', '7s'];
+  const flags = [...oneThread, '--log-level', 'warn'];
   const { server, store, cookie } = await startSignedIn(t, ...flags);
   await create(server.plantsUrl, { id: 1, name: 'Alder' });
   const backup = `${store}.backup`;
@@ -765,14 +765,14 @@ test('the overview has the store, its count and its last backup, and the configu
   assert.deepEqual([file, isFileGone, plants, missingPlants], [backup, false, 1, 1]);
 
   const { body } = await ask(server, 'GET /configuration', { cookie });
-  const settings = ['drain-timeout', 'commit-timeout', 'ops-port'].map((name) =>
+  const settings = ['log-level', 'commit-timeout', 'ops-port'].map((name) =>
     body.settings.find((setting: { name: string }) => setting.name === name),
   );
-  const drain = { value: '7s', default: '10s', inForce: null, source: 'flag' };
+  const level = { value: 'warn', default: 'info', inForce: null, source: 'flag' };
   const commit = { value: '4s', default: '4s', inForce: null, source: 'default' };
   const port = { value: '0', default: '8081', source: 'variable' };
   assert.deepEqual(settings, [
-    { name: 'drain-timeout', ...drain },
+    { name: 'log-level', ...level },
     { name: 'commit-timeout', ...commit },
     { name: 'ops-port', ...port, inForce: new URL(server.opsUrl).port },
   ]);

@@ -7,8 +7,15 @@ import {
   problemNames,
   problems,
 } from '../../src/contract/problems.ts';
+import { withLimits } from '../helpers/faults.ts';
 import { pause } from '../helpers/pause.ts';
-import { oneThread, startServerOnNewStore, storePath, token } from '../helpers/program.ts';
+import {
+  oneThread,
+  startServer,
+  startServerOnNewStore,
+  storePath,
+  token,
+} from '../helpers/program.ts';
 import {
   assertRefusal,
   connectRaw,
@@ -461,12 +468,9 @@ test('40300 is answered for a token that may not create plants', async (t) => {
 });
 
 test('40800 is answered for a request that does not arrive in time, and the connection is closed', async (t) => {
-  const { port, store } = await startServerOnNewStore(
-    t,
-    '--request-timeout',
-    '300ms',
-    ...oneThread,
-  );
+  const store = await storePath(t);
+  const soon = withLimits({ http: { requestMs: 300, headersMs: 300 } });
+  const { port } = await startServer(t, store, oneThread, soon);
   const half = rawRequest(plant);
   for (const [what, bytes] of [
     ['a part of the header', half.subarray(0, 30)],
@@ -499,7 +503,9 @@ test('50000 is answered for a defect, which is logged under the request id that 
 });
 
 test('50300 is answered at once to what is too many for the queue, and none of it is stored', async (t) => {
-  const { port, store } = await startServerOnNewStore(t, '--queue-limit', '1');
+  const store = await storePath(t);
+  const short = withLimits({ store: { queuePlantsMax: 1 } });
+  const { port } = await startServer(t, store, [], short);
   const lock = lockStore(t, store);
   const ids = [1, 2, 3];
   const answered: number[] = [];

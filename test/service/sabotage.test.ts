@@ -58,14 +58,7 @@ test('while the thread that writes hangs, creates get 50301 in bounded time; whe
 test('a service whose writing thread hangs for good still stops in bounded time, with exit code 1, and loses nothing', {
   skip: takesNoCode,
 }, async (t) => {
-  const server = await startSabotaged(
-    t,
-    'writer hangs',
-    '--commit-timeout',
-    '200ms',
-    '--drain-timeout',
-    '100ms',
-  );
+  const server = await startSabotaged(t, 'writer hangs', '--commit-timeout', '200ms');
   server.sabotage();
   assert.deepEqual(await statusAndCode(await create(server.plantsUrl, plant(2))), [503, 50301]);
 

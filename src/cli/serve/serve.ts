@@ -35,11 +35,7 @@ const flags = [
   'base-path',
   'token-file',
   'body-limit',
-  'connection-limit',
-  'queue-limit',
-  'request-timeout',
   'commit-timeout',
-  'drain-timeout',
   'backup-to',
   'backup-every',
   'backup-keep',
@@ -65,7 +61,7 @@ export const serve = command({
     const { store } = values;
     const { checkStart, prepare } = commandsOf(store);
     const warnings = checkStart(terminal.userId);
-    const { 'log-format': format, 'log-level': level, 'drain-timeout': drainMs } = values;
+    const { 'log-format': format, 'log-level': level } = values;
     const readable = format === 'text' || (format === 'auto' && terminal.errorsWidth !== undefined);
     const serviceLog = await openLog({ level, readable, colors: terminal.errorsHaveColors });
     const { log } = serviceLog;
@@ -102,9 +98,9 @@ export const serve = command({
     supervisor.watch(service.respond);
     const failure = service.failed.then((message) => ({ failure: message }));
     const reason = await Promise.race([signal, failure]);
-    exitWhenStuck(terminal, log, drainMs + config.commitMs);
+    exitWhenStuck(terminal, log, limits.service.drainMs + config.commitMs);
     const jobsEnd = backups?.[Symbol.asyncDispose]();
-    const code = await stop(service, reason, drainMs, log, supervisor);
+    const code = await stop(service, reason, log, supervisor);
     await jobsEnd;
     // A welcome that nobody reads would keep the process.
     setTimeout(() => terminal.exit(code), limits.http.lingerMs).unref();
@@ -116,13 +112,12 @@ export const serve = command({
 async function stop(
   service: Service,
   reason: { readonly signal: string } | { readonly failure: string },
-  drainMs: number,
   log: Log,
   supervisor: Systemd,
 ): Promise<number> {
   const failed = 'failure' in reason;
   supervisor.isStopping();
-  await service.close(failed ? limits.http.lingerMs : drainMs, () => {
+  await service.close(failed ? limits.http.lingerMs : limits.service.drainMs, () => {
     if (failed) log.fatal(reason, 'the service cannot go on; stopping');
     else log.info(reason, 'stopping');
   });
@@ -204,9 +199,9 @@ function serviceConfig(values: ServeValues, env: Environment): Omit<ServiceConfi
     basePath: values['base-path'],
     fixedToken: fixedToken(values['token-file'], env, limits.access.tokenCharsMax),
     bodyBytesMax: values['body-limit'],
-    connectionsMax: values['connection-limit'],
-    queuePlantsMax: values['queue-limit'],
-    requestMs: values['request-timeout'],
+    connectionsMax: 'auto',
+    queuePlantsMax: limits.store.queuePlantsMax,
+    requestMs: limits.http.requestMs,
     commitMs: values['commit-timeout'],
     acceptsLostCommits: values['accept-lost-commits'],
     tracesUrl: values['otlp-endpoint'],
