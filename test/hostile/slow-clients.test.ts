@@ -4,7 +4,6 @@ import { type TestContext, test } from 'node:test';
 import { rssPeakBytes } from '../../bench/process-stats.ts';
 import { limits } from '../../src/limits.ts';
 import { withLimits } from '../helpers/faults.ts';
-import { pause } from '../helpers/pause.ts';
 import {
   type RunningServer,
   startServer,

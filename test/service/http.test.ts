@@ -28,7 +28,6 @@ const requestsWithin = (requestMs: number) =>
   withLimits({ http: { requestMs, headersMs: requestMs } });
 
 const sharedServer = await shareServer();
-const impatientServer = await shareServer(['--log-level', 'debug'], undefined, requestsWithin(300));
 
 /**
  * A refused create of which a part is still to come. The server waits `limits.http.lingerMs` for
@@ -141,21 +140,6 @@ test('a refused body that is still under way does not cut off a create before it
 
   assertRefusal(await connection.reply(), 'storeUnavailable');
   assertRefusal(await connection.reply(), 'tokenInvalid');
-});
-
-test('a create that waits longer than a request may take is not too slow, though its body came in parts', async (t) => {
-  const store = await storePath(t);
-  const flags = ['--commit-timeout', '3s', ...oneThread];
-  const { port } = await startServer(t, store, flags, requestsWithin(500));
-  lockStore(t, store);
-  const connection = await connectRaw(t, port);
-
-  await sendAndWaitUntilRead(connection, rawRequest(plant(1)).subarray(0, -4));
-  connection.send(rawRequest(plant(1)).subarray(-4));
-
-  assertRefusal(await connection.reply(), 'storeUnavailable');
-  connection.socket.end();
-  assert.equal(await connection.closed(), '');
 });
 
 test('a request that comes behind a create has its own time, and not that of the create', async (t) => {

@@ -140,31 +140,6 @@ test('a create that waits for its commit at SIGTERM is answered 200 when it is s
   await assertStoredAndStopped(client, server, store);
 });
 
-test('pipelined creates that wait for their commit at SIGTERM are all answered, and only the last reply closes', {
-  timeout,
-}, async (t) => {
-  const store = await storePath(t);
-  const server = await startServer(t, store, oneThread, drainForever);
-  const lock = lockStore(t, store);
-  const client = await connectRaw(t, server.port);
-  const names = ['Alder', 'Oak', 'Elm'];
-  await sendAndWaitUntilRead(
-    client,
-    ...names.map((name, id) => rawRequest(JSON.stringify({ id, name }))),
-  );
-
-  await signalled(t, server);
-  lock.release();
-
-  for (const name of names) {
-    const reply = await client.reply();
-    assert.deepEqual([reply.status, reply.body], [200, JSON.stringify({ name })]);
-    assert.equal(reply.headers.get('connection') === 'close', name === 'Elm');
-  }
-  assert.equal(await client.closed(), '');
-  assert.equal(await exitCode(server), 0);
-});
-
 test('a create whose body arrives after SIGTERM is stored and answered 200', {
   timeout,
 }, async (t) => {
@@ -214,19 +189,6 @@ test('once idle connections have been closed, a create whose header fields end i
   assert.equal(await client.closed(), '');
   assert.equal(await exitCode(server), 0);
   assert.deepEqual(storedPlants(store), []);
-});
-
-test('new connections are refused from SIGTERM on, while a create is still being answered', {
-  timeout,
-}, async (t) => {
-  const { server, lock, client } = await startWithWaitingCreate(t);
-
-  await signalled(t, server);
-
-  await assert.rejects(connectRaw(t, server.port), { code: 'ECONNREFUSED' });
-  assert.equal(server.child.exitCode, null);
-  lock.release();
-  assert.equal((await client.reply()).status, 200);
 });
 
 test('a client that never finishes its request is cut after the time to stop, and the exit code is 0', {

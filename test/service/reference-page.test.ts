@@ -2,16 +2,7 @@ import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
-import { rssPeakBytes } from '../../bench/process-stats.ts';
-import { limits } from '../../src/limits.ts';
-import { withLimits } from '../helpers/faults.ts';
-import {
-  create,
-  oneThread,
-  startServer,
-  startServerOnNewStore,
-  storePath,
-} from '../helpers/program.ts';
+import { oneThread, startServerOnNewStore } from '../helpers/program.ts';
 import { assertRefusal, connectRaw, rawRequest } from '../helpers/raw.ts';
 import { shareServer } from '../helpers/shared-server.ts';
 
@@ -141,43 +132,4 @@ test('a file is compressed for those who take gzip, and pipelined requests behin
     assert.match(next().body.toString(), /^<!doctype html>/);
   }
   assert.match(received.toString(), /^HTTP\/1\.1 200 OK\r\n(?:.+\r\n)*Connection: close\r\n\r\n$/);
-});
-
-/** Replies of the page that are more than the kernel keeps between two sockets. */
-const repliesMax = 1_000;
-
-async function askForMuch(t: TestContext, port: number): Promise<Socket> {
-  const socket = connect({ port, host: '127.0.0.1' });
-  t.after(() => socket.destroy());
-  const requests = Array.from({ length: repliesMax - 1 }, () => request('/docs'));
-  socket.write(Buffer.concat([...requests, request('/docs', 'GET', { Connection: 'close' })]));
-  await once(socket, 'readable');
-  return socket;
-}
-
-test('who reads the page slowly gets all of it, and a crowd that does not read holds no memory', async (t) => {
-  const server = await startServer(
-    t,
-    await storePath(t),
-    ['--commit-timeout', '1s'],
-    withLimits({ http: { requestMs: 500, headersMs: 500 } }),
-  );
-  const stuckMs = 1_500 + limits.http.lingerMs;
-  const { length } = await (await fetch(new URL('/docs', server.plantsUrl))).text();
-
-  const crowd = await Promise.all(Array.from({ length: 200 }, () => askForMuch(t, server.port)));
-  assert.equal((await create(server.plantsUrl, { id: 1, name: 'Alder' })).status, 200);
-  assert((rssPeakBytes(server.child.pid ?? 0) ?? 0) < 250 * 2 ** 20, 'they would be 4 GiB');
-  for (const socket of crowd) socket.destroy();
-
-  const slow = await askForMuch(t, server.port);
-  let bytes = 0;
-  const begunMs = performance.now();
-  for await (const _ of setInterval(50)) {
-    bytes += (slow.read() as Buffer | null)?.length ?? 0;
-    if (performance.now() - begunMs > 2.5 * stuckMs) break;
-  }
-  assert(bytes < repliesMax * length, 'it has read too fast to be slow');
-  for await (const chunk of slow) bytes += (chunk as Buffer).length;
-  assert(bytes > repliesMax * length && bytes < repliesMax * (length + 2_000), `${bytes} bytes`);
 });
