@@ -14,40 +14,37 @@ const pageBytes = 4 * KiB;
  */
 export const limits = {
   contract: {
-    /** Depth of a JSON body. The outermost object has depth 1. */
+    /** The outermost object has depth 1. */
     jsonDepthMax: 100,
-    /** Characters of a client's text that an error message repeats. */
+    /** Of a client's text that an error message repeats. */
     excerptCharsMax: 64,
   },
 
   http: {
-    /** A request body. Default of `--body-limit`. */
+    /** Default of `--body-limit`. */
     bodyBytesMax: MiB,
-    /** Memory for all request bodies that have arrived in part. */
+    /** Of all bodies that have arrived in part. */
     arrivingBytesMax: 64 * MiB,
     /** Request line and header fields. Trailers and chunk sizes may take as much again. */
     headerBytesMax: 16 * KiB,
-    /** Header fields of one request. Trailer fields have the same bound. */
     headerFieldsMax: 1_000,
-    /** Empty lines before a request line. RFC 9112 §2.2 asks a server to skip at least one. */
+    /** RFC 9112 §2.2 asks a server to skip at least one. */
     emptyLineBytesMax: KiB,
     /** End of `Forwarded` or `X-Forwarded-For` that is read. */
     forwardedChars: KiB,
-    /** Heads that a thread remembers, to recognise them: the largest, their number and their sum. */
+    /** Heads that a thread remembers: the largest, their number and their sum. */
     rememberedHeadBytes: 4 * KiB,
     rememberedHeads: 4_096,
     rememberedBytes: 4 * MiB,
     /** From the first byte of a request to the end of its head; never more than `requestMs`. */
     headersMs: 10 * second,
-    /** TLS handshakes under way on one thread. A further handshake ends the oldest. */
+    /** On one thread. A further handshake ends the oldest. */
     handshakesMax: 256,
-    /** From the start of a connection to the end of its TLS handshake. */
     handshakeMs: 10 * second,
     /** From the first byte of a request to its last byte. Default of `--request-timeout`. */
     requestMs: 30 * second,
     /** A connection without a request. Load balancers wait 60 s, so they close first. */
     idleMs: 65 * second,
-    /** Interval of the check for expired deadlines. */
     expiryCheckMs: 500,
     /** Unanswered requests on one connection. At this number the connection is not read. */
     pipelineMax: 64,
@@ -73,101 +70,81 @@ export const limits = {
     processDescriptors: 36,
     httpThreadDescriptors: 10,
     operatorDescriptors: 14,
-    /**
-     * Connections to the operators' listener: one for each `descriptorsPerOpsConnection` file
-     * descriptors, between the two bounds. A Prometheus, a prober and some browsers with six
-     * connections each need the lower bound. A flood of 10,000 connections a second closes the
-     * idlest connection each time; with the upper bound, a probe has 50 ms to send its request.
-     */
+    /** One for each `descriptorsPerOpsConnection` file descriptors, between the two bounds. */
     opsConnectionsMin: 32,
     opsConnectionsMax: 512,
     descriptorsPerOpsConnection: 8,
-    /** From SIGTERM until busy connections are cut. Default of `--drain-timeout`. */
+    /** Default of `--drain-timeout`. */
     drainMs: 10 * second,
     /** A SIGINT this long after the first signal ends the process at once. */
     interruptAgainMs: second,
     /** From the stop until open requests of operators are cut. */
     opsCloseMs: second,
-    /** Refusals that all threads log in one interval. The others are counted in one line at its end. */
+    /** Refusals with a line in one interval. One line counts the others. */
     refusalLinesMax: 10,
     logSummaryMs: second,
-    /** Lines of the log that wait to be written. Further lines are dropped. */
+    /** Further lines are dropped. */
     logLinesMax: 2_000,
-    /** Until standard error is tried again after a failed write. */
     logRetryMs: 100,
     /** The count of dropped lines ends here. */
     logLinesCounted: 2 ** 31 - 1,
   },
 
   tls: {
-    /** A file with certificates or a key (all public authorities: 300 KiB). */
+    /** All public authorities take 300 KiB. */
     fileBytesMax: 4 * MiB,
-    /** Interval at which the files are read again. A new certificate is in force within two. */
+    /** A new certificate is in force within two. */
     readAgainMs: 4 * second,
     /** `doctor` and alerts warn of a certificate that expires sooner. */
     expiryWarningDays: 14,
   },
 
   access: {
-    /** Tokens that are neither revoked nor expired. */
     liveTokensMax: 1_000,
     tokenNameCharsMax: 100,
     /** The name of who made or revoked a token. */
     actorCharsMax: 200,
     /** Creates that a token may send at once, whatever its rate. */
     burstMax: 100_000_000,
-    /** Time for which the secret before a rotation stays in force at most. */
     rotationGraceMsMax: 90 * 24 * 3_600 * second,
     /** `doctor` and the console warn of a token that expires within this time. */
     tokenExpiresSoonMs: 14 * 24 * 3_600 * second,
-    /** A bearer token in a request. */
     tokenCharsMax: 512,
-    /** A file that holds one token, with white space around the token. */
     tokenFileBytesMax: 4 * KiB,
     /** Interval at which a service reads the tokens of its store; after a failed read. */
     refreshMs: second,
     refreshRetryMs: 250,
     /** Shortest interval of reads that unknown tokens cause, over all threads. */
     readAgainMs: 100,
-    /**
-     * Refused tokens that are looked up after such a read, for their names: they may be revoked or
-     * expired. Time that their replies wait for the names.
-     */
+    /** Refused tokens that are looked up for their names, and the wait of their replies. */
     endedLookupsMax: 50,
     endedLookupMs: 100,
     /** Revoked and expired tokens that a thread remembers, and unknown ones, for this time. */
     endedRememberedMax: 1_000,
     unknownKeptMs: 60 * second,
-    /** Tokens that were read this long ago admit no client. Bounds the delay of a revocation. */
+    /** Older tokens admit no client. Bounds the delay of a revocation. */
     staleMs: 2 * second,
     /** Interval at which the last use of tokens is written to the store. */
     useFlushMs: 60 * second,
     /** Requests without a valid token that a thread refuses each second without delay. */
     refusalsAtOnce: 1_000,
     refusalDelayMs: 50,
-    /** Life of a console session. */
     sessionMs: 12 * 3_600 * second,
-    /** Console sessions of one token, which a team may share. The oldest session ends first. */
+    /** The oldest session ends first. */
     sessionsPerTokenMax: 20,
-    /** Life of a sign-in link. */
     signInLinkMs: 60 * second,
     /** Sessions and unused sign-in links of the command line. */
     commandLineSessionsMax: 100,
   },
 
   jwt: {
-    /** A JWT in a request. */
     tokenCharsMax: 8 * KiB,
-    /** From now to the expiry of a token. */
     lifetimeMs: 24 * 3_600 * second,
     /** `nbf` and `iat` may be this far in the future. `exp` is exact. */
     clockToleranceMs: 60 * second,
-    /** The `sub` of a token. OpenID Connect Core §2 has the same bound. */
+    /** As in OpenID Connect Core §2. */
     subjectCharsMax: 255,
-    /**
-     * Subjects that a store remembers, so that a plant names the subject that created it, and time
-     * for which a subject is not forgotten after its last use.
-     */
+    /** Subjects that a store remembers, for this time after the last use. */
     subjectsMax: 100_000,
     subjectIdleMs: 3_600 * second,
     /** Interval at which a thread reads the keys of an issuer; after a failed read. */
@@ -177,7 +154,7 @@ export const limits = {
     keysAgainMs: 2 * second,
     /** Keys stay in force for this time while their issuer cannot be reached. */
     keysKeptMs: 24 * 3_600 * second,
-    /** One read of the keys of an issuer, and one reply of it. */
+    /** One read of keys, and one reply. */
     fetchMs: 5 * second,
     fetchBytesMax: 256 * KiB,
     /** Verified tokens that a thread remembers, and their characters. */
@@ -186,14 +163,13 @@ export const limits = {
   },
 
   trace: {
-    /** Time to send the last spans when the service stops. */
     closeMs: second,
   },
 
   store: {
-    /** Plants that wait for a transaction. Default of `--queue-limit`. */
+    /** Default of `--queue-limit`. */
     queuePlantsMax: 10_000,
-    /** Memory of the plants that wait for a transaction, counted as the bytes of their bodies. */
+    /** Of waiting plants, counted as the bytes of their bodies. */
     queueBytesMax: 32 * MiB,
     /** From a valid request until its plant is durable. Default of `--commit-timeout`. */
     commitMs: 4 * second,
@@ -206,8 +182,6 @@ export const limits = {
     /** Plants in the first window of a search. Windows that take less time grow fourfold. */
     searchWindowPlants: 250,
     searchWindowMs: 20,
-    /** Creators with a number of their own in a count. */
-    creatorsCounted: 1_000,
     /** So far apart are clocks at most. A stored time that is further ahead is of a wrong clock. */
     clocksApartMs: 60 * second,
     /** Plants, and UTF-16 units of names and tags, in one page of a snapshot. */
@@ -215,18 +189,13 @@ export const limits = {
     snapshotPageChars: 512 * KiB,
     /** UTF-16 units of plants that go into the digest in one step. */
     digestChunkChars: MiB,
-    /** Backups that a store remembers. */
     backupsRecorded: 100,
   },
 
   sqlite: {
     /** Plants in a row of the journal that an upgrade fills. */
     filledRowPlants: 1_000,
-    /**
-     * Pages in the WAL at which the WAL is copied into the store's file. Creates wait for the copy:
-     * 3 % of the time with ascending ids, 60 % with random ids among 20 million plants, in pauses
-     * of 9 ms. With 16,000 pages, random ids gain at most a quarter, and pauses are 90 ms.
-     */
+    /** More pages give at most a quarter of the rate, and pauses of 90 ms instead of 9. */
     checkpointPages: 1_000,
     /** From a checkpoint that copied the whole WAL until the WAL begins again. */
     beginWalMs: 5,
@@ -237,17 +206,13 @@ export const limits = {
     readersEveryMs: 10 * second,
     /** `doctor` and alerts warn of a larger WAL, which a reader holds. */
     walBytesHigh: 256 * MiB,
-    /**
-     * A WAL of this size takes no more plants. Its index takes 8 MiB of memory. Recovery after a
-     * kill takes 0.7 s, and the copy into the file 0.8 s (20 million plants, random ids). Both are
-     * well below `commitMs`.
-     */
+    /** A full WAL takes no plants. Recovery takes 0.7 s, the copy 0.8 s. */
     walBytesMax: 4 * GiB,
     /** The largest store that is checked for damage at the start. */
     checkedAtStartBytes: 64 * MiB,
-    /** More than a tick of the clock that stamps files (Linux: 1 to 10 ms). */
+    /** More than a tick of the clock that stamps files. */
     fileTimeMs: 20,
-    /** A new store takes up to 100 KiB: its WAL, the index, and the file. A stopped one takes 32 KiB. */
+    /** A new store takes up to 100 KiB, a stopped one 32 KiB. */
     startBytes: 128 * KiB,
     /** Pages that a backup copies in one step. Progress is reported between two steps. */
     backupStepPages: 1_000,
@@ -274,9 +239,7 @@ export const limits = {
     upgradeMs: 20 * second,
     /** The whole upgrade, which builds an index of all plants. */
     upgradeStepMs: 600 * second,
-    /** Rows in one read. */
     pageRows: 5_000,
-    /** Time between two pages of a snapshot. */
     snapshotIdleMs: 10 * 60 * second,
     /** All questions of `doctor` to a database. */
     conditionMs: 10 * second,
@@ -289,15 +252,10 @@ export const limits = {
   },
 
   disk: {
-    /** What is read of a file in one step. */
     chunkBytes: MiB,
     /** Less free space is an error: the WAL takes half of it before a checkpoint. */
     freeBytesMin: 8 * MiB,
-    /**
-     * `doctor`, the console, metrics and alerts warn of less free space: fewer bytes, or a smaller
-     * share of the disk unless `freeBytesPlenty` are free. The service stays ready, because creates
-     * are stored.
-     */
+    /** Warning: fewer bytes, or a smaller share unless `freeBytesPlenty` are free. */
     freeBytesLow: GiB,
     freePercentLow: 10,
     freeBytesPlenty: 16 * GiB,
@@ -307,26 +265,18 @@ export const limits = {
   },
 
   transfer: {
-    /** Titles of columns in a message. */
     columnsShown: 20,
     /** Bytes that `import` reads, and stores in one transaction. */
     importChunkBytes: 256 * KiB,
-    /**
-     * Pause between two transactions of `import`, in which a running service writes. Beside 8
-     * connections the p99 of a create is 5 ms with the pause and 9 ms without. Beside a process
-     * that only computes, it is 3 ms.
-     */
+    /** A running service writes in the pauses: the p99 of its creates is 5 ms instead of 9. */
     importPauseMs: 2,
     /** `import` retries this long against a store that takes no plants; pause between retries. */
     importWaitMs: 60 * second,
     importRetryMs: 250,
-    /** `send` retries each plant this long. */
-    sendWaitMs: 60 * second,
     /** Extra length of a plant in a file: `1e18` in a body is exported as 19 digits. */
     idBytesMax: 20,
     /** Part of a line that is too large, kept to show the line. */
     refusedExcerptBytes: 1_000,
-    /** Ids that `copy` prints of plants that are in only one of two stores. */
     copyIdsShown: 5,
   },
 
@@ -338,35 +288,24 @@ export const limits = {
     /** The answer of a running service. */
     healthMs: 5 * second,
     replyBytesMax: 16 * MiB,
-    /** For which `status` waits for the first count of the plants, and how often it asks. */
-    countMs: 5 * second,
-    countEveryMs: 250,
-    /** Requests that `tail` asks for at a time; interval at which it asks for more. */
-    tailMax: 1_000,
-    tailEveryMs: 500,
-    /** A command that opens a browser, and still runs, has succeeded. */
+    /** A browser command that still runs has succeeded. */
     browserMs: second,
-    /** The manifest of a backup. Usual size: 500 bytes. */
+    /** Usual size: 500 bytes. */
     manifestBytesMax: 64 * KiB,
     /** `doctor` and alerts warn of an older backup. */
     backupAgeMs: 7 * 24 * 3_600 * second,
-    /** `doctor` counts a token as in use that was used within this time; tokens that it names. */
-    tokenUsedMs: 30 * 24 * 3_600 * second,
-    tokensNamed: 5,
     /** `doctor` warns of a clock that is further behind the last write. */
     clockBehindMs: 5 * second,
     /** Interval of the progress bar, and of progress lines where there is no terminal. */
     progressBarMs: 100,
     progressLineMs: 10 * second,
-    /** Default of `plants list --limit`. */
     listPlantsDefault: 100,
     /** A line of `plants get -`; a longer one is no id. */
     idLineBytesMax: 1_000,
     /** Plants that `plants list --newest` reads at once. */
     newestPlantsMax: 1_000,
-    /** Time of one step of `plants list --newest` and `plants count`, after which they show how far they are. */
+    /** Until `plants list --newest` and `plants count` show how far they are. */
     searchStepMs: 1 * second,
-    /** Code units of a cell on a terminal; longer text is shortened. */
     cellCharsMax: 60,
     /** Rows that a table reads before it prints, to set the width of its columns. */
     tableRowsMeasured: 1_000,
@@ -377,7 +316,6 @@ export const limits = {
   },
 
   prove: {
-    /** Default of `prove --seconds`. */
     seconds: 20,
     /** Connections, each with one create under way. */
     connections: 16,
@@ -389,7 +327,6 @@ export const limits = {
     plantsMax: 1_000_000,
     /** Less free space is an error: the WAL takes half of it before a checkpoint. */
     freeBytesMin: 512 * MiB,
-    /** Time to measure the sync of the disk. */
     syncMs: second,
     /** No drive syncs faster, unless its cache survives a power loss. */
     syncMsMin: 0.02,
@@ -398,12 +335,10 @@ export const limits = {
   },
 
   backup: {
-    /** Longest time after an upgrade in which a service of the earlier version may store plants. */
-    handoverMs: 3_600 * second,
     /** Wait for another process that works on the backups in a folder; pause between two looks. */
     folderWaitMs: 3_600 * second,
     folderRetryMs: second,
-    /** The clock is trusted with a step of this length between two backups, whatever came before. */
+    /** A step of the clock of this length between two backups is trusted. */
     usualStepMs: 2 * 3_600 * second,
     /** Age of a manifest without its backup at which the manifest is removed. */
     leftoverMs: 24 * 3_600 * second,
@@ -413,9 +348,7 @@ export const limits = {
     /** Shortest and longest time between two looks at what is due. */
     restMs: second,
     lookMs: 60 * second,
-    /** Pause after a failed job. */
     retryMs: 300 * second,
-    /** One read of the records. */
     readMs: 10 * second,
     /** The end of what a job prints. A backup prints 700 characters. */
     outputCharsMax: 16 * KiB,
@@ -426,13 +359,10 @@ export const limits = {
     backlog: 4_096,
     /** A connection without a request. The console sends its next request sooner. */
     idleMs: 5 * second,
-    /** A request body. */
     bodyBytesMax: 16 * KiB,
-    /** Interval of the test write to the store. */
     heartbeatEveryMs: 2 * second,
-    /** Pause after a failed test write. */
     heartbeatRetryMs: 500,
-    /** Failed test writes in a row that make the service unready. */
+    /** Failures in a row that make the service unready. */
     heartbeatFailuresMax: 2,
     /** Age of the last write at which the service is unready. */
     heartbeatStaleMs: 5 * second,
@@ -445,7 +375,7 @@ export const limits = {
     overviewEveryMs: second,
     /** Time in which the overview counts recent creates and refusals, and names their clients. */
     talliesMs: 60 * second,
-    /** Tokens and subjects with figures of their own; time without use after which one makes room. */
+    /** Tokens and subjects with figures of their own; one makes room after this time without use. */
     tokenFiguresMax: 1_000,
     tokenFiguresIdleMs: 24 * 3_600 * second,
     /** Shortest interval of the reads of the tokens in force, for metrics and the overview. */
@@ -460,7 +390,6 @@ export const limits = {
     /** Plants in one page of a search, and the default. */
     searchPlantsMax: 200,
     searchPlantsDefault: 50,
-    /** UTF-16 units of a text in a search. */
     searchTextCharsMax: 1_000,
     /** Time of one search. The reply says where to go on. */
     searchMs: 250,

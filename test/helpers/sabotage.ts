@@ -39,6 +39,7 @@ const sabotages: Readonly<Record<string, () => void>> = {
   // In force from the start, for as long as the process lives.
   'limits are changed': changeLimits,
   'log is to be small': changeLimits,
+  'sessions are looked up often': changeLimits,
   'upgrades are given up soon': changeLimits,
   'disk is measured briefly': changeLimits,
   'issuers are asked often': changeLimits,
