@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
-import { connect } from 'node:net';
-import { test } from 'node:test';
-import { gunzipSync } from 'node:zlib';
-import { oneThread, startServerOnNewStore } from '../helpers/program.ts';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { type TestContext, test } from 'node:test';
+import { setInterval } from 'node:timers/promises';
+import { rssPeakBytes } from '../../bench/process-stats.ts';
+import { limits } from '../../src/limits.ts';
+import { create, oneThread, startServerOnNewStore } from '../helpers/program.ts';
 import { assertRefusal, connectRaw, rawRequest } from '../helpers/raw.ts';
 import { shareServer } from '../helpers/shared-server.ts';
 
@@ -79,57 +82,42 @@ test('beside the page there is nothing, and it takes no other method', async (t)
   }
 });
 
-test('a file that the browser has is not sent again', async (t) => {
-  const connection = await connectRaw(t, sharedServer().port);
-  for (const target of ['/docs', '/docs/style.css']) {
-    connection.send(request(target));
-    const tag = (await connection.reply()).headers.get('etag') ?? assert.fail('there is no ETag');
-    for (const known of [tag, tag.slice(2), `"other", ${tag}`, '*']) {
-      connection.send(request(target, 'GET', { 'If-None-Match': known }));
-      const { status, headers } = await connection.reply('HEAD');
-      assert.deepEqual([status, headers.get('etag')], [304, tag], known);
-    }
-    for (const other of ['"other"', 'W/"other"', '']) {
-      connection.send(request(target, 'GET', { 'If-None-Match': other }));
-      assert.equal((await connection.reply()).status, 200, other);
-    }
-  }
-});
+/** Replies of the page that are more than the kernel keeps between two sockets. */
+const repliesMax = 1_000;
 
-test('a file is compressed for those who take gzip, and pipelined requests behind it are answered in their order', async (t) => {
-  const { plantsUrl } = sharedServer();
-  const path = '/docs/page.ts';
-  const plain = Buffer.from(await (await fetch(new URL(path, plantsUrl))).arrayBuffer());
-  const accepted = ['gzip', 'gzip, deflate, br, zstd', 'br;q=1, GZIP ; q=0.5'];
-  const refused = ['', 'identity', 'br', 'gzip;q=0', 'gzip; q=0.000', 'gzipped'];
-  const socket = connect({ port: Number(new URL(plantsUrl).port), host: '127.0.0.1' });
+async function askForMuch(t: TestContext, port: number): Promise<Socket> {
+  const socket = connect({ port, host: '127.0.0.1' });
   t.after(() => socket.destroy());
-  const encodings = [...accepted, ...refused, ...accepted];
-  for (const encoding of encodings)
-    socket.write(
-      Buffer.concat([request(path, 'GET', { 'Accept-Encoding': encoding }), request('/docs')]),
-    );
-  socket.write(request('/docs', 'HEAD', { Connection: 'close' }));
+  const requests = Array.from({ length: repliesMax - 1 }, () => request('/docs'));
+  socket.write(Buffer.concat([...requests, request('/docs', 'GET', { Connection: 'close' })]));
+  await once(socket, 'readable');
+  return socket;
+}
 
-  let received = Buffer.concat(await socket.toArray());
-  const next = () => {
-    const end = received.indexOf('\r\n\r\n');
-    const head = received.toString('latin1', 0, end);
-    const bodyEnd = end + 4 + Number(/content-length: (\d+)/i.exec(head)?.[1]);
-    const body = received.subarray(end + 4, bodyEnd);
-    received = received.subarray(bodyEnd);
-    return { head, body };
-  };
-  for (const encoding of encodings) {
-    const { head, body } = next();
-    assert.match(head, /\r\nVary: Accept-Encoding\r\n/);
-    assert.equal(
-      /\r\nContent-Encoding: gzip\r\n/.test(head),
-      accepted.includes(encoding),
-      encoding,
-    );
-    assert((accepted.includes(encoding) ? gunzipSync(body) : body).equals(plain), encoding);
-    assert.match(next().body.toString(), /^<!doctype html>/);
+test('who reads the page slowly gets all of it, and a crowd that does not read holds no memory', async (t) => {
+  const server = await startServerOnNewStore(
+    t,
+    '--request-timeout',
+    '500ms',
+    '--commit-timeout',
+    '1s',
+  );
+  const stuckMs = 1_500 + limits.http.lingerMs;
+  const { length } = await (await fetch(new URL('/docs', server.plantsUrl))).text();
+
+  const crowd = await Promise.all(Array.from({ length: 200 }, () => askForMuch(t, server.port)));
+  assert.equal((await create(server.plantsUrl, { id: 1, name: 'Alder' })).status, 200);
+  assert((rssPeakBytes(server.child.pid ?? 0) ?? 0) < 250 * 2 ** 20, 'they would be 4 GiB');
+  for (const socket of crowd) socket.destroy();
+
+  const slow = await askForMuch(t, server.port);
+  let bytes = 0;
+  const begunMs = performance.now();
+  for await (const _ of setInterval(50)) {
+    bytes += (slow.read() as Buffer | null)?.length ?? 0;
+    if (performance.now() - begunMs > 2.5 * stuckMs) break;
   }
-  assert.match(received.toString(), /^HTTP\/1\.1 200 OK\r\n(?:.+\r\n)*Connection: close\r\n\r\n$/);
+  assert(bytes < repliesMax * length, 'it has read too fast to be slow');
+  for await (const chunk of slow) bytes += (chunk as Buffer).length;
+  assert(bytes > repliesMax * length && bytes < repliesMax * (length + 2_000), `${bytes} bytes`);
 });

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { bundleClient } from '../../packaging/client.ts';
 import { languages } from '../../src/api/reference/page/samples.ts';
-import { isHere, withGoCache } from '../helpers/compilers.ts';
+import { isHere } from '../helpers/compilers.ts';
 import { root } from '../helpers/pages.ts';
 import { oneThread, startServerOnNewStore, temporaryFolder, token } from '../helpers/program.ts';
 import { skipsAreForbidden } from '../helpers/skips.ts';
@@ -19,8 +19,6 @@ const ways = {
   curl: ['sample.sh', 'bash', 'sample.sh'],
   javascript: ['sample.mjs', process.execPath, 'sample.mjs'],
   python: ['sample.py', 'python3', 'sample.py'],
-  go: ['sample.go', 'go', 'run', 'sample.go'],
-  java: ['CreatePlant.java', 'java', 'CreatePlant.java'],
 } as const;
 
 const name = 'O\'Hara "🌲 \\u0041" \\n';
@@ -53,7 +51,7 @@ test('the samples of the reference page create the plant, with its exact id', as
       body: `{"id":${id},${rest}`,
     };
     await writeFile(join(folder, file), languages[language]?.sample(create) ?? '');
-    const { stdout } = await run(program, args, { cwd: folder, env: withGoCache });
+    const { stdout } = await run(program, args, { cwd: folder });
     assert.match(stdout, new RegExp(`${id}`), language);
     expected.push([id, name, tag ?? null]);
   }

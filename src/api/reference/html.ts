@@ -26,16 +26,13 @@ export function referenceHtml(basePath: string, bodyBytesMax: number): string {
 <script type="module" src="docs/page.ts"></script>
 </head>
 <body>
-<a class="skip" href="#main">Skip to the content</a>
-<header>
-<b>Plant Store</b>
-<nav aria-label="Sections"><a href="#request">Request</a> <a href="#reply">Reply</a> <a href="#errors">Errors</a> <a href="openapi.json">openapi.json</a></nav>
-</header>
+<header><b>Plant Store</b> <a href="openapi.json">openapi.json</a></header>
 <main id="main">
 <section class="intro">
 <h1>Create a plant</h1>
 <p class="operation"><b>POST</b> <code id="address">${escapeHtml(`${basePath}/plants`)}</code></p>
-<p>A 200 means that the plant is on disk. A retry with the same <code>id</code>, <code>name</code> and <code>tag</code> is always safe.</p>
+<p>A 200 means that the plant is on disk.
+A retry with the same <code>id</code>, <code>name</code> and <code>tag</code> is always safe.</p>
 </section>
 <div class="doc">${requestSection(bodyBytesMax)}${replySection()}</div>
 <div class="try">${form}${samples(basePath)}</div>
@@ -50,35 +47,33 @@ function requestSection(bodyBytesMax: number): string {
   return section(
     'request',
     'Request',
-    `<dl class="fields">
-<div><dt><code>Authorization</code></dt><dd><code>Bearer TOKEN</code>. The operator of the service, or an identity provider, gives you the token.</dd></div>
-<div><dt><code>Content-Type</code></dt><dd><code>application/json</code>, in UTF-8</dd></div>
-</dl>
-<h3>Body</h3>
-<p>One JSON object of at most ${bodyBytesMax} bytes. Other members are ignored.</p>
-<dl class="fields">
-<div><dt><code>id</code> <span class="quiet">integer, required</span></dt><dd>From -9223372036854775808 to 9223372036854775807. You choose the id, and each plant has its own. Use a JSON library that does not round the id.</dd></div>
-<div><dt><code>name</code> <span class="quiet">string, required</span></dt><dd>May be empty. Kept byte for byte.</dd></div>
-<div><dt><code>tag</code> <span class="quiet">string</span></dt><dd>May be empty. A plant without a tag differs from a plant with an empty tag.</dd></div>
-</dl>`,
+    list({
+      '`Authorization`':
+        '`Bearer TOKEN`. The operator of the service, or an identity provider, gives the token.',
+      '`Content-Type`': '`application/json`, in UTF-8',
+      Body: `One JSON object of at most ${bodyBytesMax} bytes. Other members are ignored.`,
+      '`id` (integer, required)':
+        'From -9223372036854775808 to 9223372036854775807. You choose the id, and each plant has ' +
+        'its own. Use a JSON library that does not round the id.',
+      '`name` (string, required)': 'May be empty. Kept byte for byte.',
+      '`tag` (string)': 'May be empty. A plant without a tag differs from one with an empty tag.',
+    }),
   );
 }
 
 function replySection(): string {
-  const fields = (['Plant-Id', 'X-Request-Id'] as const).map(
-    (name) =>
-      `<div><dt><code>${name}</code></dt><dd>${prose(headerFields[name].description)}</dd></div>`,
-  );
   return section(
     'reply',
     'Reply',
-    `<dl class="outcomes">
-<div><dt><span class="badge good">200</span></dt><dd>The plant is stored. The body has its <code>name</code>, and its <code>tag</code> if it has one.</dd></div>
-<div><dt><span class="badge bad">4xx</span></dt><dd>The plant was not stored by this request. Correct the request; retry after 408 and 429 only.</dd></div>
-<div><dt><span class="badge warning">5xx</span></dt><dd>The plant may be stored, except after the codes 50300 and 50302. Retry with the same <code>id</code>, <code>name</code> and <code>tag</code>, also after no reply at all.</dd></div>
-</dl>
-<h3>Header fields of a 200</h3>
-<dl class="fields">${fields.join('')}</dl>`,
+    list({
+      '200': 'The plant is stored. The body has its `name`, and its `tag` if it has one.',
+      '`Plant-Id`': headerFields['Plant-Id'].description,
+      '`X-Request-Id`': headerFields['X-Request-Id'].description,
+      '4xx': 'This request stored nothing. Correct the request; retry after 408 and 429 only.',
+      '5xx':
+        'The plant may be stored, except after the codes 50300 and 50302. Retry with the same ' +
+        '`id`, `name` and `tag`, also after no reply at all.',
+    }),
   );
 }
 
@@ -86,47 +81,65 @@ const form = `<section aria-labelledby="try"><h2 id="try">Try it</h2>
 <form class="card" id="create">
 <noscript>This form needs JavaScript. The samples below do not.</noscript>
 <label for="token">Token</label>
-<div class="token"><input id="token" type="password" autocomplete="off" spellcheck="false" aria-describedby="token-note"><label><input id="token-shown" type="checkbox"> Show</label></div>
-<p id="token-note" class="quiet">The token stays in the memory of this page. Samples have the token only while it is shown.</p>
+<input id="token" type="password" autocomplete="off" spellcheck="false" aria-describedby="note">
+<label><input id="token-shown" type="checkbox"> Show</label>
+<p id="note" class="quiet">The token stays in the memory of this page.
+Samples have the token only while it is shown.</p>
 <label for="id">id</label>
 <input id="id" class="mono" inputmode="numeric" autocomplete="off" value="${example.id}">
 <label for="name">name</label>
 <input id="name" autocomplete="off" value="${example.name}">
-<div class="row"><label for="tag">tag</label><label><input id="tag-sent" type="checkbox" checked> Send a tag</label></div>
+<label for="tag">tag</label>
 <input id="tag" autocomplete="off" value="${example.tag}">
+<label><input id="tag-sent" type="checkbox" checked> Send a tag</label>
 <button class="main" type="submit">Create the plant</button>
 <div id="reply-shown" role="status"></div>
 </form></section>`;
 
-/** The samples follow the form. The radio buttons choose one, also without JavaScript. */
+/** The samples follow the form. */
 function samples(basePath: string): string {
   const address = `http://127.0.0.1:8080${basePath}/plants`;
   const shown = Object.entries(languages).map(([key, { name, sample }], index) => {
-    const code = sample({ ...example, address, token: 'TOKEN', body: exampleBody });
-    return `<input type="radio" name="language" id="in-${key}"${index === 0 ? ' checked' : ''}><label for="in-${key}">${name}</label>
-<div class="sample"><pre tabindex="0" aria-label="Sample in ${name}"><code data-language="${key}">${escapeHtml(code)}</code></pre></div>`;
+    const code = escapeHtml(sample({ ...example, address, token: 'TOKEN', body: exampleBody }));
+    return `<details name="samples"${index === 0 ? ' open' : ''}><summary>${name}</summary>
+<pre tabindex="0" aria-label="Sample in ${name}"><code data-language="${key}">${code}</code></pre>
+</details>`;
   });
-  return `<section aria-labelledby="samples"><h2 id="samples">Samples</h2>
-<fieldset class="samples"><legend class="unseen">Language</legend>${shown.join('\n')}</fieldset></section>`;
+  return section('samples', 'Samples', shown.join('\n'));
 }
 
 function errorSection(): string {
-  const rows = Object.values<ClientProblem>(problems).map(
-    ({ code, status, when, remedy, headers, example: message }) => {
-      const fields = Object.entries(headers).map(
-        ([name, value]) => `<code>${escapeHtml(`${name}: ${value}`)}</code>`,
-      );
-      return `<tr id="error-${code}"><th scope="row"><a href="#error-${code}">${code}</a></th><td>${status} ${reasonPhrases[status]}</td><td>${prose(when)}<p class="quiet message">${escapeHtml(message)}</p></td><td data-remedy>${prose(remedy)}</td><td>${fields.join('<br>')}</td></tr>`;
-    },
-  );
-  return `<section class="errors" aria-labelledby="errors"><h2 id="errors">Errors</h2>
-<p>The body of every error is <code>{"error": CODE, "message": TEXT}</code>. A code never changes its meaning.</p>
-<table><thead><tr><th scope="col">Code</th><th scope="col">Status</th><th scope="col">When, and a message</th><th scope="col">What to do</th><th scope="col">Header fields</th></tr></thead>
+  const rows = Object.values<ClientProblem>(problems).map((problem) => {
+    const { code, status, when, remedy, headers } = problem;
+    const fields = Object.entries(headers).map(([name, value]) => `\`${name}: ${value}\``);
+    const cells = [
+      `<th scope="row"><a href="#error-${code}">${code}</a></th>`,
+      `<td>${status} ${reasonPhrases[status]}</td>`,
+      `<td>${prose(when)}<p class="quiet">${escapeHtml(problem.example)}</p></td>`,
+      `<td data-remedy>${prose(remedy)}</td>`,
+      `<td>${prose(fields.join(' '))}</td>`,
+    ];
+    return `<tr id="error-${code}">${cells.join('')}</tr>`;
+  });
+  const titles = ['Code', 'Status', 'When, and a message', 'What to do', 'Header fields'];
+  const head = titles.map((title) => `<th scope="col">${title}</th>`).join('');
+  return `<section class="errors" aria-labelledby="errors" tabindex="0"><h2 id="errors">Errors</h2>
+<p>The body of every error is <code>{"error": CODE, "message": TEXT}</code>.
+A code never changes its meaning.</p>
+<table><thead><tr>${head}</tr></thead>
 <tbody>${rows.join('\n')}</tbody></table></section>`;
 }
 
 function section(id: string, title: string, content: string): string {
   return `<section aria-labelledby="${id}"><h2 id="${id}">${title}</h2>\n${content}</section>`;
+}
+
+/** @param entries the text of each term */
+function list(entries: Readonly<Record<string, string>>): string {
+  const shown = Object.entries(entries).map(
+    ([term, text]) => `<div><dt>${prose(term)}</dt><dd>${prose(text)}</dd></div>`,
+  );
+  return `<dl>${shown.join('\n')}</dl>`;
 }
 
 function escapeHtml(text: string): string {

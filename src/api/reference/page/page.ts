@@ -45,19 +45,12 @@ async function send(): Promise<void> {
     const reply = await fetch(address, { method: 'POST', headers, body: typed().body });
     show(reply, await reply.text(), performance.now() - began);
   } catch (error) {
-    const says = `No reply: ${error instanceof Error ? error.message : error}. The plant may be stored. A retry is safe.`;
+    const says = `No reply (${error}). The plant may be stored. A retry is safe.`;
     element('reply-shown').replaceChildren(node('p', 'note bad', says));
   }
 }
 
-const shownFields = [
-  'Plant-Id',
-  'X-Request-Id',
-  'Retry-After',
-  'RateLimit',
-  'RateLimit-Policy',
-  'WWW-Authenticate',
-];
+const shownFields = ['Plant-Id', 'X-Request-Id', 'Retry-After', 'RateLimit', 'WWW-Authenticate'];
 
 function show({ status, statusText, headers }: Response, body: string, ms: number): void {
   const line = node('p', 'status');
@@ -89,27 +82,10 @@ function node(name: string, className: string, text = ''): HTMLElement {
   return made;
 }
 
-/** Copies the sample that is shown. */
-function addCopyButton(): void {
-  const button = node('button', 'copy', 'Copy');
-  button.setAttribute('type', 'button');
-  button.addEventListener('click', async () => {
-    const shown = document.querySelector('.samples input:checked + label + .sample pre');
-    await navigator.clipboard.writeText(shown?.textContent ?? '');
-    button.textContent = 'Copied';
-  });
-  button.addEventListener('blur', () => {
-    button.textContent = 'Copy';
-  });
-  document.querySelector('.samples')?.append(button);
-}
-
 element('address').textContent = address;
 element('create').addEventListener('input', follow);
 element('create').addEventListener('submit', (event) => {
   event.preventDefault();
   void send();
 });
-// Without encryption, browsers have no clipboard except on this machine.
-if (navigator.clipboard) addCopyButton();
 follow();

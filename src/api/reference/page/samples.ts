@@ -21,8 +21,6 @@ export const languages: Readonly<Record<string, Language>> = {
   curl: { name: 'curl', sample: curl },
   javascript: { name: 'JavaScript', sample: javascript },
   python: { name: 'Python', sample: python },
-  go: { name: 'Go', sample: go },
-  java: { name: 'Java', sample: java },
 };
 
 function curl({ address, token, body }: SampleCreate): string {
@@ -76,66 +74,4 @@ except urllib.error.HTTPError as error:
 with reply:
     print(reply.status, reply.headers["Plant-Id"], reply.read().decode())
 `;
-}
-
-function go({ address, token, body }: SampleCreate): string {
-  return `package main
-
-import (
-	"fmt"
-	"io"
-	"log"
-	"net/http"
-	"strings"
-)
-
-func main() {
-	body := strings.NewReader(${JSON.stringify(body)})
-	request, err := http.NewRequest("POST", ${JSON.stringify(address)}, body)
-	if err != nil {
-		log.Fatal(err)
-	}
-	request.Header.Set("Authorization", ${JSON.stringify(`Bearer ${token}`)})
-	request.Header.Set("Content-Type", "application/json")
-	reply, err := http.DefaultClient.Do(request)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer reply.Body.Close()
-	text, err := io.ReadAll(reply.Body)
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(reply.StatusCode, reply.Header.Get("Plant-Id"), string(text))
-}
-`;
-}
-
-function java({ address, token, body }: SampleCreate): string {
-  return `import java.net.URI;
-import java.net.http.HttpClient;
-import java.net.http.HttpRequest;
-import java.net.http.HttpResponse;
-
-class CreatePlant {
-    public static void main(String[] arguments) throws Exception {
-        var request = HttpRequest.newBuilder(URI.create(${asciiText(address)}))
-            .header("Authorization", ${asciiText(`Bearer ${token}`)})
-            .header("Content-Type", "application/json")
-            .POST(HttpRequest.BodyPublishers.ofString(${asciiText(body)}))
-            .build();
-        var reply = HttpClient.newHttpClient().send(request, HttpResponse.BodyHandlers.ofString());
-        var id = reply.headers().firstValue("Plant-Id").orElse("");
-        System.out.println(reply.statusCode() + " " + id + " " + reply.body());
-    }
-}
-`;
-}
-
-/** Before version 18, Java reads a source file in the encoding of the system. */
-function asciiText(text: string): string {
-  return JSON.stringify(text).replaceAll(
-    /[\u0080-\uffff]/g,
-    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
 }
