@@ -119,9 +119,6 @@ export const limits = {
     /** Refused tokens that are looked up for their names, and the wait of their replies. */
     endedLookupsMax: 50,
     endedLookupMs: 100,
-    /** Revoked and expired tokens that a thread remembers, and unknown ones, for this time. */
-    endedRememberedMax: 1_000,
-    unknownKeptMs: 60 * second,
     /** Older tokens admit no client. Bounds the delay of a revocation. */
     staleMs: 2 * second,
     /** Interval at which the last use of tokens is written to the store. */

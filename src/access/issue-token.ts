@@ -1,6 +1,12 @@
 import { excerpt } from '../contract/excerpt.ts';
 import { limits } from '../limits.ts';
-import { namesOfNoToken, type Rate, type Role, type TokenWriter } from '../store/tokens.ts';
+import {
+  type NewToken,
+  namesOfNoToken,
+  type Rate,
+  type Role,
+  type TokenWriter,
+} from '../store/tokens.ts';
 import { generateToken, hashToken } from './opaque-tokens.ts';
 
 export interface TokenWish {
@@ -23,7 +29,8 @@ export interface IssuedToken {
 /** The rule of `isTokenName`. */
 export const tokenNameRule =
   `1 to ${limits.access.tokenNameCharsMax} printable ASCII characters without spaces, other than ` +
-  `${namesOfNoToken.join(' and ')}: plants that came without a token of the store are listed under these names`;
+  `${namesOfNoToken.join(' and ')}: plants that came without a token of the store are listed ` +
+  'under these names';
 
 export function isTokenName(name: string): boolean {
   return (
@@ -51,17 +58,66 @@ export async function issueToken(
     limits.access.liveTokensMax,
   );
   if (outcome === 'created') return { token, expiresAtMs };
-  return { refusal: outcome, message: refusals[outcome](name) };
+  return refused(outcome, name);
+}
+
+export interface RotationWish {
+  readonly name: string;
+  /** As in `TokenRotation`. */
+  readonly graceMs: number;
+  readonly validMs: number | undefined;
+  readonly by?: string;
+}
+
+export interface RotatedSecret extends IssuedToken, Pick<NewToken, 'role' | 'rate'> {
+  /** The secret before stays in force until then; undefined: it has ended. */
+  readonly previousUntilMs: number | undefined;
+}
+
+/**
+ * Gives a token a new secret, which every running service admits at once. The secret before stays in
+ * force for the grace.
+ *
+ * @throws StoreError
+ */
+export async function rotateToken(
+  store: TokenWriter,
+  { name, graceMs, validMs, by }: RotationWish,
+  nowMs: number,
+): Promise<RotatedSecret | TokenRefusal> {
+  const token = generateToken();
+  const outcome = await store.rotateToken(
+    { name, hash: hashToken(token), atMs: nowMs, graceMs, validMs, by },
+    limits.access.liveTokensMax,
+  );
+  if (typeof outcome === 'string') return refused(outcome, name);
+  if ('inForceUntilMs' in outcome) return refused('in rotation', name, outcome.inForceUntilMs);
+  const { role, expiresAtMs, rate } = outcome.token;
+  const { previousUntilMs = 0 } = outcome;
+  // The secret before may have expired by itself.
+  const until = previousUntilMs > nowMs ? previousUntilMs : undefined;
+  return { token, role, expiresAtMs, rate, previousUntilMs: until };
 }
 
 export interface TokenRefusal {
   readonly refusal: keyof typeof refusals;
+  /** Words for the operator. */
   readonly message: string;
 }
 
+function refused(refusal: TokenRefusal['refusal'], name: string, untilMs = 0): TokenRefusal {
+  return { refusal, message: refusals[refusal](excerpt(name), new Date(untilMs).toISOString()) };
+}
+
 const refusals = {
+  unknown: (name: string) => `there is no token named ${name} that could be rotated`,
   'name taken': (name: string) =>
-    `there is a token named ${excerpt(name)} already; choose another name, or rotate the token for a new secret`,
+    `there is a token named ${name} already; choose another name, ` +
+    'or rotate the token for a new secret',
   'too many': () =>
-    `there are ${limits.access.liveTokensMax} tokens already; revoke one that is no longer needed`,
+    `there are ${limits.access.liveTokensMax} tokens already; ` +
+    'revoke one that is no longer needed, or rotate with a grace of 0',
+  'in rotation': (name: string, until: string) =>
+    `the token ${name} has two secrets in force: the secret before the last rotation ends at ` +
+    `${until}; rotate again after that time, or with a grace of 0, which ends both secrets at once`,
 };

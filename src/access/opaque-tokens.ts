@@ -10,7 +10,7 @@ import {
   type TokenWriter,
 } from '../store/tokens.ts';
 import { type Authentication, type Caller, Denial, type OpenAccess, Outage } from './access.ts';
-import { nameEndedTokens } from './ended-tokens.ts';
+import { findEndedTokens } from './ended-tokens.ts';
 import { startRefresh } from './refresh.ts';
 import type { NewTally } from './tally.ts';
 import { recordUses } from './token-use.ts';
@@ -94,12 +94,8 @@ export async function openOpaqueTokens(options: OpaqueTokensOptions): Promise<Op
   const uses = recordUses(store, (error) =>
     onError('the last use of tokens cannot be written down', error),
   );
-  const findEnded = nameEndedTokens(
-    store,
-    (token) =>
-      isInForce(token, now()) ? undefined : newTally(token.id, listedTokenName(token.name)),
-    endedLookupMs ?? limits.access.endedLookupMs,
-  );
+  const findEnded = findEndedTokens(store, endedLookupMs ?? limits.access.endedLookupMs);
+  const tallyOf = ({ id, name }: TokenRecord) => newTally(id, listedTokenName(name));
   let byHash = new Map<string, LiveToken>();
   /**
    * Callers since the last read, by header. The map saves 0.5 of the 16 µs of CPU time that a
@@ -109,7 +105,9 @@ export async function openOpaqueTokens(options: OpaqueTokensOptions): Promise<Op
 
   const { refreshMs, refreshRetryMs, readAgainMs, staleMs } = limits.access;
   const refresh = await startRefresh({
-    ...{ everyMs: refreshMs, retryMs: refreshRetryMs, staleMs },
+    everyMs: refreshMs,
+    retryMs: refreshRetryMs,
+    staleMs,
     againMs: () => threads * readAgainMs,
     async read() {
       const records = await store.liveTokens(now());
@@ -117,9 +115,10 @@ export async function openOpaqueTokens(options: OpaqueTokensOptions): Promise<Op
       // The oldest secret of a name in force has the bucket.
       const buckets = new Map(records.toReversed().map(({ id, name }) => [name, id]));
       const live = records.map((token) => ({
-        ...liveToken(token),
+        ...token,
+        expiresAtMs: token.expiresAtMs ?? Infinity,
         bucket: buckets.get(token.name) ?? token.id,
-        tally: known.get(token.id) ?? newTally(token.id, listedTokenName(token.name)),
+        tally: known.get(token.id) ?? tallyOf(token),
       }));
       byHash = new Map([...fixed, ...live].map((token) => [hashKey(token.hash), token]));
       admitted.clear();
@@ -161,8 +160,8 @@ export async function openOpaqueTokens(options: OpaqueTokensOptions): Promise<Op
       if (!(await refresh.again())) return outage();
       const found = authenticate(token, header);
       if (found !== 'unknown') return found;
-      const tally = await findEnded(hashToken(token));
-      return tally ? new Denial(unknown.reason, { sender: tally }) : unknown;
+      const ended = await findEnded(hashToken(token));
+      return ended ? new Denial(unknown.reason, { sender: tallyOf(ended) }) : unknown;
     },
     recall(header) {
       const found = admitted.get(header);
@@ -189,10 +188,6 @@ function fixedCaller(token: string, newTally: NewTally): LiveToken {
     hash: hashToken(token),
     expiresAtMs: Infinity,
   };
-}
-
-function liveToken({ id, name, role, rate, hash, expiresAtMs = Infinity }: TokenRecord) {
-  return { id, name, role, rate, hash, expiresAtMs };
 }
 
 function hashKey(tokenHash: Uint8Array): string {

@@ -1,9 +1,8 @@
 import { userInfo } from 'node:os';
 import { actorText, commandLineName } from '../access/actor.ts';
-import { issueToken, isTokenName, tokenNameRule } from '../access/issue-token.ts';
+import { issueToken, isTokenName, rotateToken, tokenNameRule } from '../access/issue-token.ts';
 import { tokenState } from '../access/opaque-tokens.ts';
 import { rateText } from '../access/rate-limit.ts';
-import { rotateToken } from '../access/rotate-token.ts';
 import { distanceText } from '../age-text.ts';
 import type { Values } from '../config/flags.ts';
 import { suggestion } from '../config/suggestion.ts';

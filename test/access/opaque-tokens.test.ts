@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Denial, Outage } from '../../src/access/access.ts';
-import { issueToken } from '../../src/access/issue-token.ts';
+import { issueToken, rotateToken } from '../../src/access/issue-token.ts';
 import { generateToken, openOpaqueTokens } from '../../src/access/opaque-tokens.ts';
 import { rateLimiterIn, rateLimitMemory } from '../../src/access/rate-limit.ts';
-import { rotateToken } from '../../src/access/rotate-token.ts';
 import { Tally } from '../../src/access/tally.ts';
 import { refuseBeyondRate } from '../../src/api/rate-limit.ts';
 import { limits } from '../../src/limits.ts';

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { issueToken } from '../../src/access/issue-token.ts';
+import { issueToken, rotateToken } from '../../src/access/issue-token.ts';
 import { openOpaqueTokens } from '../../src/access/opaque-tokens.ts';
 import { parseRate, rateLimiterIn, rateLimitMemory } from '../../src/access/rate-limit.ts';
-import { rotateToken } from '../../src/access/rotate-token.ts';
 import { sessionsIn } from '../../src/access/sessions.ts';
 import { makeSignInLink } from '../../src/access/sign-in-link.ts';
 import { Tally } from '../../src/access/tally.ts';

@@ -1,5 +1,4 @@
 import { limits } from '../../limits.ts';
-import { boundedFetch } from '../bounded-fetch.ts';
 import { isSafeUrl } from './safe-url.ts';
 
 /** An issuer cannot be asked, or answers wrongly. The message says what, for an operator. */
@@ -16,45 +15,62 @@ export class IssuerError extends Error {
  */
 export async function fetchKeys(issuer: string, signal: AbortSignal): Promise<Response> {
   const metadata = await readMetadata(issuer, signal);
-  if (metadata['issuer'] !== issuer)
+  if (metadata.issuer !== issuer)
     throw new IssuerError(
-      `${issuer} calls itself ${JSON.stringify(metadata['issuer'])} in its metadata; the two must be the same to the letter`,
+      `${issuer} calls itself ${JSON.stringify(metadata.issuer)} in its metadata; ` +
+        'the two must be the same to the letter',
     );
-  const url = URL.parse(String(metadata['jwks_uri']));
+  const url = URL.parse(String(metadata.jwks_uri));
   if (url === null || !isSafeUrl(url))
     throw new IssuerError(`the jwks_uri of ${issuer} is no URL that starts with https://`);
   return demandOk(await get(url, signal), url);
 }
 
-/** Most issuers have the first address. An issuer of OAuth alone has only the second. */
-async function readMetadata(issuer: string, signal: AbortSignal): Promise<Record<string, unknown>> {
-  const { origin, pathname } = new URL(issuer);
-  const path = pathname.replace(/\/$/, '');
-  const first = new URL(`${origin}${path}/.well-known/openid-configuration`);
-  const second = new URL(`${origin}/.well-known/oauth-authorization-server${path}`);
-  const reply = await get(first, signal);
-  if (reply.status === 404) return members(await get(second, signal), second);
-  return members(reply, first);
+interface Metadata {
+  readonly issuer?: unknown;
+  readonly jwks_uri?: unknown;
 }
 
-async function members(reply: Response, url: URL): Promise<Record<string, unknown>> {
-  const body: unknown = await demandOk(reply, url)
+/** Most issuers have the first address. An issuer of OAuth alone has only the second. */
+async function readMetadata(issuer: string, signal: AbortSignal): Promise<Metadata> {
+  const { origin, pathname } = new URL(issuer);
+  const path = pathname.replace(/\/$/, '');
+  let url = new URL(`${origin}${path}/.well-known/openid-configuration`);
+  let reply = await get(url, signal);
+  if (reply.status === 404) {
+    url = new URL(`${origin}/.well-known/oauth-authorization-server${path}`);
+    reply = await get(url, signal);
+  }
+  const body = (await demandOk(reply, url)
     .json()
     .catch((cause) => {
       throw new IssuerError(`${url} holds no JSON (${cause.message})`, { cause });
-    });
-  if (typeof body === 'object' && body !== null) return body as Record<string, unknown>;
-  throw new IssuerError(`${url} holds no JSON object`);
+    })) as Metadata | null;
+  if (body === null) throw new IssuerError(`${url} holds no JSON object`);
+  return body;
 }
 
+/** Follows no redirection: the other address could be one that is not encrypted. */
 async function get(url: URL, signal: AbortSignal): Promise<Response> {
-  // Another address could be one that is not encrypted.
-  const options = { headers: { Accept: 'application/json' }, redirect: 'error', signal } as const;
   try {
-    return await boundedFetch(url, options);
+    const headers = { Accept: 'application/json' };
+    return await readWhole(await fetch(url, { headers, redirect: 'error', signal }));
   } catch (cause) {
     throw new IssuerError(`cannot read ${url} (${reasonOf(cause)})`, { cause });
   }
+}
+
+/** @throws an error for more than `limits.jwt.fetchBytesMax` */
+async function readWhole({ body, status, headers }: Response): Promise<Response> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of body ?? []) {
+    bytes += chunk.length;
+    if (bytes > limits.jwt.fetchBytesMax)
+      throw new Error(`more than ${limits.jwt.fetchBytesMax} bytes`);
+    chunks.push(chunk);
+  }
+  return new Response(bytes === 0 ? null : Buffer.concat(chunks), { status, headers });
 }
 
 function demandOk(reply: Response, url: URL): Response {
@@ -64,9 +80,7 @@ function demandOk(reply: Response, url: URL): Response {
 
 /** `fetch` hides the reason in the cause. */
 function reasonOf(error: unknown): string {
-  const { name, message, cause } = error as Error;
+  const { name, message, cause } = error as Error & { cause?: NodeJS.ErrnoException };
   if (name === 'TimeoutError') return `no reply within ${limits.jwt.fetchMs / 1_000} s`;
-  return cause instanceof Error
-    ? cause.message || String((cause as { code?: unknown }).code)
-    : message;
+  return cause ? cause.message || `${cause.code}` : message;
 }

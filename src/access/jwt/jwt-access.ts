@@ -1,3 +1,4 @@
+import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { limits } from '../../limits.ts';
 import { causeOf, StoreError } from '../../store/errors.ts';
 import type { TokenWriter } from '../../store/tokens.ts';
@@ -6,16 +7,7 @@ import { hashToken } from '../opaque-tokens.ts';
 import type { NewTally } from '../tally.ts';
 import { recordUses } from '../token-use.ts';
 import { type IssuerKeys, type KeySet, type KeysLog, openIssuerKeys } from './issuer-keys.ts';
-import {
-  checkJwt,
-  expiryOf,
-  hasScope,
-  type Jwt,
-  JwtFault,
-  type JwtRules,
-  readJwt,
-  subjectName,
-} from './rules.ts';
+import { expiryOf, faultOf, hasScope, type Jwt, type JwtRules, subjectName } from './rules.ts';
 
 export interface JwtAccessOptions {
   readonly store: TokenWriter;
@@ -122,8 +114,8 @@ export function openJwtAccess(options: JwtAccessOptions): JwtAccess {
 
   async function judge(token: string, header: string): Promise<Caller | Denial | Outage> {
     const jwt = readJwt(token);
-    if (jwt instanceof JwtFault) return new Denial(jwt.reason);
-    const fault = () => checkJwt(jwt, rules, now()).find((check) => check.fault)?.fault;
+    if (jwt === undefined) return new Denial('its header and its claims must be JSON objects');
+    const fault = () => faultOf(jwt, rules, now());
     const before = fault();
     if (before !== undefined) return new Denial(before);
     const name = String(jwt.claims['iss']);
@@ -132,8 +124,7 @@ export function openJwtAccess(options: JwtAccessOptions): JwtAccess {
     if (checked === undefined)
       return new Outage(`the keys of ${name} cannot be read; the log has the reason`);
     const { verdict, keySet } = checked;
-    if (verdict instanceof JwtFault) return new Denial(verdict.reason);
-    if (verdict === 'unknown key') return new Denial('its issuer has no such key');
+    if (verdict !== 'good') return new Denial(reasons[verdict]);
     if (rules.scope !== undefined && !hasScope(jwt, rules.scope))
       return new Denial('it lacks the scope', { missingScope: rules.scope });
     const subject = await subjectOf(jwt);
@@ -176,4 +167,20 @@ export function openJwtAccess(options: JwtAccessOptions): JwtAccess {
       await uses[Symbol.asyncDispose]();
     },
   };
+}
+
+const reasons = {
+  'unknown key': 'its issuer has no such key',
+  wrong: 'its signature is wrong',
+  unusable: 'its signature cannot be checked',
+};
+
+/** Takes a token apart. Nothing of it has been verified. */
+function readJwt(token: string): Jwt | undefined {
+  try {
+    return { header: decodeProtectedHeader(token), claims: decodeJwt(token) };
+  } catch {
+    // The caller says what a token must be.
+    return undefined;
+  }
 }

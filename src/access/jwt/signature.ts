@@ -1,8 +1,10 @@
 import { type CompactVerifyGetKey, compactVerify, decodeProtectedHeader, errors } from 'jose';
-import { algorithms, JwtFault } from './rules.ts';
+import { algorithms } from './rules.ts';
 
 /** `unknown key`: the issuer may have a newer key. */
-export type SignatureCheck = (token: string) => Promise<'good' | 'unknown key' | JwtFault>;
+export type SignatureCheck = (
+  token: string,
+) => Promise<'good' | 'unknown key' | 'wrong' | 'unusable'>;
 
 /**
  * Checks signatures with the keys of one issuer. No key comes from a token: `jwk`, `jku`, `x5c` and
@@ -27,12 +29,8 @@ export function signatureCheck(keyOf: CompactVerifyGetKey): SignatureCheck {
         return 'unknown key';
       }
       if (error instanceof errors.JWSSignatureVerificationFailed)
-        return namesKey(token) ? new JwtFault('its signature is wrong') : 'unknown key';
-      return new JwtFault('its signature cannot be checked');
+        return decodeProtectedHeader(token).kid === undefined ? 'unknown key' : 'wrong';
+      return 'unusable';
     }
   };
-}
-
-function namesKey(token: string): boolean {
-  return decodeProtectedHeader(token).kid !== undefined;
 }

@@ -2,12 +2,13 @@ import { actorText } from '../../access/actor.ts';
 import {
   issueToken,
   isTokenName,
+  type RotationWish,
+  rotateToken,
   type TokenWish,
   tokenNameRule,
 } from '../../access/issue-token.ts';
 import { expiresSoon, isInForce, tokenState } from '../../access/opaque-tokens.ts';
 import { parseRate, rateRule, rateText } from '../../access/rate-limit.ts';
-import { type RotationWish, rotateToken } from '../../access/rotate-token.ts';
 import { limits } from '../../limits.ts';
 import {
   type Rate,
