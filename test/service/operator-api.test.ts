@@ -749,7 +749,7 @@ test('the overview counts creates and refusals, and tells what needs attention',
 const pageOf = ({ page }: Overview['attention'][number]) => page;
 
 test('the overview has the store, its count and its last backup, and the configuration has each origin', async (t) => {
-  const flags = [...oneThread, '--log-level', 'warn'];
+  const flags = [...oneThread, '--body-limit', '2000'];
   const { server, store, cookie } = await startSignedIn(t, ...flags);
   await create(server.plantsUrl, { id: 1, name: 'Alder' });
   const backup = `${store}.backup`;
@@ -765,14 +765,14 @@ test('the overview has the store, its count and its last backup, and the configu
   assert.deepEqual([file, isFileGone, plants, missingPlants], [backup, false, 1, 1]);
 
   const { body } = await ask(server, 'GET /configuration', { cookie });
-  const settings = ['log-level', 'commit-timeout', 'ops-port'].map((name) =>
+  const settings = ['body-limit', 'commit-timeout', 'ops-port'].map((name) =>
     body.settings.find((setting: { name: string }) => setting.name === name),
   );
-  const level = { value: 'warn', default: 'info', inForce: null, source: 'flag' };
+  const limit = { value: '2000', default: '1048576', inForce: null, source: 'flag' };
   const commit = { value: '4s', default: '4s', inForce: null, source: 'default' };
   const port = { value: '0', default: '8081', source: 'variable' };
   assert.deepEqual(settings, [
-    { name: 'log-level', ...level },
+    { name: 'body-limit', ...limit },
     { name: 'commit-timeout', ...commit },
     { name: 'ops-port', ...port, inForce: new URL(server.opsUrl).port },
   ]);

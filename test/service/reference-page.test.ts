@@ -1,11 +1,6 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
-import { type TestContext, test } from 'node:test';
-import { setInterval } from 'node:timers/promises';
-import { rssPeakBytes } from '../../bench/process-stats.ts';
-import { limits } from '../../src/limits.ts';
-import { create, oneThread, startServerOnNewStore } from '../helpers/program.ts';
+import { test } from 'node:test';
+import { oneThread, startServerOnNewStore } from '../helpers/program.ts';
 import { assertRefusal, connectRaw, rawRequest } from '../helpers/raw.ts';
 import { shareServer } from '../helpers/shared-server.ts';
 
@@ -80,44 +75,4 @@ test('beside the page there is nothing, and it takes no other method', async (t)
     assertRefusal(reply, 'methodNotAllowed');
     assert.equal(reply.headers.get('allow'), 'GET, HEAD');
   }
-});
-
-/** Replies of the page that are more than the kernel keeps between two sockets. */
-const repliesMax = 1_000;
-
-async function askForMuch(t: TestContext, port: number): Promise<Socket> {
-  const socket = connect({ port, host: '127.0.0.1' });
-  t.after(() => socket.destroy());
-  const requests = Array.from({ length: repliesMax - 1 }, () => request('/docs'));
-  socket.write(Buffer.concat([...requests, request('/docs', 'GET', { Connection: 'close' })]));
-  await once(socket, 'readable');
-  return socket;
-}
-
-test('who reads the page slowly gets all of it, and a crowd that does not read holds no memory', async (t) => {
-  const server = await startServerOnNewStore(
-    t,
-    '--request-timeout',
-    '500ms',
-    '--commit-timeout',
-    '1s',
-  );
-  const stuckMs = 1_500 + limits.http.lingerMs;
-  const { length } = await (await fetch(new URL('/docs', server.plantsUrl))).text();
-
-  const crowd = await Promise.all(Array.from({ length: 200 }, () => askForMuch(t, server.port)));
-  assert.equal((await create(server.plantsUrl, { id: 1, name: 'Alder' })).status, 200);
-  assert((rssPeakBytes(server.child.pid ?? 0) ?? 0) < 250 * 2 ** 20, 'they would be 4 GiB');
-  for (const socket of crowd) socket.destroy();
-
-  const slow = await askForMuch(t, server.port);
-  let bytes = 0;
-  const begunMs = performance.now();
-  for await (const _ of setInterval(50)) {
-    bytes += (slow.read() as Buffer | null)?.length ?? 0;
-    if (performance.now() - begunMs > 2.5 * stuckMs) break;
-  }
-  assert(bytes < repliesMax * length, 'it has read too fast to be slow');
-  for await (const chunk of slow) bytes += (chunk as Buffer).length;
-  assert(bytes > repliesMax * length && bytes < repliesMax * (length + 2_000), `${bytes} bytes`);
 });
