@@ -3,6 +3,7 @@ import { Refusal } from '../contract/problems.ts';
 import type { Exchange } from '../http/exchange.ts';
 import { tokenCharacter } from '../http/grammar.ts';
 import type { Fields } from '../http/request-head.ts';
+import type { Observe } from './observer.ts';
 
 /** `Bearer` in any case, one or more spaces, b64token (RFC 9110 §11.4, RFC 6750 §2.1). */
 const bearerCredentials = /^bearer +([A-Za-z0-9\-._~+/]+=*)$/i;
@@ -13,12 +14,12 @@ const anyCredentials = new RegExp(`^(${tokenCharacter}+)(?: |$)`);
 /**
  * The caller of this request, who may have a role that creates no plants (`refuseRole`), or a
  * refusal with code 40005, 40100, 40101, 40300 or 50301. A promise only for an unknown token, which
- * may be new, or may have ended: then the exchange has a sender, too.
+ * may be new, or may have ended.
  */
 export function authenticateCreate(
-  exchange: Pick<Exchange, 'sender'>,
+  exchange: Exchange,
   fields: Fields,
-  access: Access,
+  { access, observe }: { readonly access: Access; readonly observe: Observe },
 ): Caller | Refusal | Promise<Caller | Refusal> {
   const headers = fields.get('authorization');
   if (headers === undefined) return tokenMissing;
@@ -35,7 +36,7 @@ export function authenticateCreate(
   return access.authenticateAgain(token, header).then((found) => {
     if (found instanceof Outage) return tokensUnavailable(found);
     if (!(found instanceof Denial)) return found;
-    exchange.sender = found.sender;
+    if (found.sender) observe(exchange, found.sender);
     return denied(found);
   });
 }

@@ -1,8 +1,7 @@
 import type { Access, Caller } from '../access/access.ts';
 import type { RateLimiter } from '../access/rate-limit.ts';
-import type { Tally } from '../access/tally.ts';
 import { idTaken, parseNewPlant, plantBody } from '../contract/plant.ts';
-import { type ProblemName, Refusal } from '../contract/problems.ts';
+import { Refusal } from '../contract/problems.ts';
 import { refuseContent } from '../http/content-headers.ts';
 import {
   type BodyTaker,
@@ -22,9 +21,8 @@ import type {
   WaitingPlant,
 } from '../store/commit-queue.ts';
 import { causeOf, StoreError } from '../store/errors.ts';
-import type { CreateOutcome } from '../store/plants.ts';
 import { authenticateCreate, refuseRole } from './authorization.ts';
-import type { CreateTrace, TraceCreate } from './create-trace.ts';
+import type { CreateObserver, Observe } from './observer.ts';
 import { refuseBeyondRate } from './rate-limit.ts';
 import type { Throttle } from './throttle.ts';
 
@@ -35,14 +33,7 @@ export interface CreatePlantOptions {
   readonly bodyBytesMax: number;
   /** For refused callers. */
   readonly throttle: Throttle;
-  /** Called with the outcome of each queued plant. `receivedMs` is a `performance.now()`. */
-  readonly onOutcome: (
-    outcome: CreateOutcome | 'failed',
-    receivedMs: number,
-    exchange: Exchange,
-  ) => void;
-  /** Undefined: no traces are exported. */
-  readonly traceCreate: TraceCreate | undefined;
+  readonly observe: Observe;
 }
 
 /**
@@ -54,7 +45,7 @@ export function createPlant(
   head: RequestHead,
   options: CreatePlantOptions,
 ): void | Promise<void> {
-  const caller = authenticateCreate(exchange, head.fields, options.access);
+  const caller = authenticateCreate(exchange, head.fields, options);
   if (caller instanceof Promise)
     return caller.then((found) => createPlantAs(found, exchange, head, options));
   createPlantAs(caller, exchange, head, options);
@@ -67,16 +58,14 @@ function createPlantAs(
   options: CreatePlantOptions,
 ): void {
   if (caller instanceof Refusal) return options.throttle(() => sendRefusal(exchange, caller));
-  exchange.sender = caller.tally;
+  const observer = options.observe(exchange, caller.tally);
   const barred = refuseRole(caller);
   if (barred) return options.throttle(() => sendRefusal(exchange, barred));
-  // Only after the token: a client without a valid token cannot fill the collector.
-  const create = new Create(exchange, options, caller);
+  observer.authorized();
   const refusal =
     refuseBeyondRate(caller, options.limiter) ?? refuseContent(head, options.bodyBytesMax);
-  if (refusal === undefined) return readBody(exchange, create);
-  create.noteRefused(refusal.problem);
-  sendRefusal(exchange, refusal);
+  if (refusal) return sendRefusal(exchange, refusal);
+  readBody(exchange, new Create(exchange, options.queue, observer, caller.id));
 }
 
 /**
@@ -90,46 +79,37 @@ class Create implements BodyTaker, WaitingPlant {
   readonly createdBy: number;
   bytes = 0;
   private readonly exchange: Exchange;
-  private readonly options: CreatePlantOptions;
-  private readonly tally: Tally;
-  private readonly trace: CreateTrace | undefined;
-  private readonly receivedMs = performance.now();
+  private readonly queue: CommitQueue;
+  private readonly observer: CreateObserver;
 
-  constructor(exchange: Exchange, options: CreatePlantOptions, caller: Caller) {
+  constructor(exchange: Exchange, queue: CommitQueue, observer: CreateObserver, createdBy: number) {
     this.exchange = exchange;
-    this.options = options;
-    this.createdBy = caller.id;
-    this.tally = caller.tally;
-    this.trace = options.traceCreate?.(exchange);
+    this.queue = queue;
+    this.observer = observer;
+    this.createdBy = createdBy;
   }
 
   takeBody(body: Buffer): void {
-    this.trace?.noteReceived();
+    this.observer.received();
     const plant = parseNewPlant(body);
     if (plant instanceof Refusal) return sendRefusal(this.exchange, plant);
     this.id = plant.id;
     this.name = plant.name;
     this.tag = plant.tag;
     this.bytes = body.length;
-    const offer = this.options.queue.offer(this);
+    const offer = this.queue.offer(this);
     if (offer !== 'queued') return sendRefusal(this.exchange, notTaken(offer));
-    this.trace?.noteQueued();
-  }
-
-  noteRefused(problem: ProblemName): void {
-    this.trace?.noteRefused(problem);
+    this.observer.queued();
   }
 
   noteClientClosed(): void {
-    this.trace?.noteClientClosed();
+    this.observer.clientClosed();
   }
 
   settle(settlement: Settlement, transaction: Transaction | undefined): void {
     const hasFailed = settlement instanceof StoreError;
-    const outcome = hasFailed ? 'failed' : settlement;
-    this.options.onOutcome(outcome, this.receivedMs, this.exchange);
-    this.tally.noteOutcome(outcome);
-    this.trace?.noteSettled(transaction, hasFailed ? settlement.failure : undefined);
+    const failure = hasFailed ? settlement.failure : undefined;
+    this.observer.settled(hasFailed ? 'failed' : settlement, transaction, failure);
     catchDefect(this.exchange, () => this.answer(settlement));
   }
 
@@ -138,7 +118,7 @@ class Create implements BodyTaker, WaitingPlant {
       case 'created':
       case 'same':
         // The body has no id. A client that rounds its ids sees here what was stored.
-        this.trace?.noteAnswered();
+        this.observer.answered();
         return sendJson(this.exchange, plantBody(this), `Plant-Id: ${this.id}\r\n`);
       case 'taken':
         return sendRefusal(this.exchange, idTaken(this.id));

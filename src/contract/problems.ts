@@ -275,6 +275,17 @@ export class Refusal {
   }
 }
 
+/** @param requestId names the defect in the log: its text may quote what a client has sent */
+export function defectRefusal(requestId: string): Refusal {
+  return new Refusal(
+    'defect',
+    'The service has a defect, and whether the plant was stored is not known. ' +
+      `Retry with the same id; the request id is ${requestId}.`,
+    undefined,
+    'a defect of the service; the log has the defect under the request id',
+  );
+}
+
 export function errorHeaders({ problem, headers }: Refusal): Record<string, string> {
   return { ...problems[problem].headers, ...headers };
 }

@@ -78,5 +78,5 @@ export class ArrivingBody {
 
 const noMemory = new Refusal(
   'overloaded',
-  'Too many large bodies are arriving. This plant was not stored; retry later.',
+  'Too many large bodies are arriving. Nothing was stored; retry later.',
 );

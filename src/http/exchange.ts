@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import type { BlockList } from 'node:net';
 import {
+  defectRefusal,
   errorBody,
   errorHeaders,
-  type ProblemName,
   problems,
-  Refusal,
+  type Refusal,
 } from '../contract/problems.ts';
 import type { Clock } from './deadlines.ts';
 import { clientAddress } from './forwarded.ts';
@@ -35,21 +35,9 @@ export interface ListenerState extends Clock {
 }
 
 export interface ListenerEvents {
-  refused(refusal: Refusal, request: LoggedRequest): void;
+  refused(refusal: Refusal, exchange: Exchange): void;
   /** A defect of the service, answered with 50000. */
-  failed(error: unknown, request: LoggedRequest): void;
-}
-
-/** What operators learn of a request. */
-export type LoggedRequest = Pick<
-  Exchange,
-  'requestId' | 'number' | 'client' | 'sender' | 'traceparent'
->;
-
-/** Whose token a request has, also if the token is revoked or expired. */
-export interface Sender {
-  readonly name: string;
-  noteRefused(problem: ProblemName): void;
+  failed(error: unknown, exchange: Exchange): void;
 }
 
 export interface Reply {
@@ -80,8 +68,6 @@ export interface BodyTaker {
    * The client has closed the connection, or its half. May be called twice, and before `takeBody`.
    */
   noteClientClosed?(): void;
-  /** The request is refused, by the engine or by a handler. */
-  noteRefused?(problem: ProblemName): void;
 }
 
 /** One request and its reply. */
@@ -95,9 +81,9 @@ export class Exchange {
   /** Undefined: the other end of the connection. */
   private readonly forwardedClient: string | undefined;
   /** As in `RequestHead`. */
-  readonly traceparent: string | undefined;
-  /** Undefined as long as it is not known whose token the request has. */
-  sender: Sender | undefined;
+  readonly label: string | undefined;
+  /** What the handler knows of the request, for the listener's events. */
+  context: unknown;
   /** Without a taker, the body is discarded. */
   taker: BodyTaker | undefined;
   /** The whole body has arrived. */
@@ -118,7 +104,7 @@ export class Exchange {
     this.mayExpectContinue = head?.expectsContinue === true;
     const { trustedProxies } = owner.listener;
     this.number = owner.listener.nextRequestNumber();
-    this.traceparent = head?.traceparent;
+    this.label = head?.label;
     this.forwardedClient =
       trustedProxies && head && clientAddress(owner.address, head.fields, trustedProxies);
   }
@@ -195,8 +181,6 @@ export function sendRefusal(exchange: Exchange, refusal: Refusal): void {
   if (exchange.reply || exchange.isOver) return;
   const { listener } = exchange.owner;
   listener.events.refused(refusal, exchange);
-  exchange.sender?.noteRefused(refusal.problem);
-  exchange.taker?.noteRefused?.(refusal.problem);
   const { Connection: connection, ...fields } = errorHeaders(refusal);
   reply(exchange, {
     status: problems[refusal.problem].status,
@@ -235,9 +219,5 @@ export function catchDefect(
 
 export function sendDefect(exchange: Exchange, error: unknown): void {
   exchange.owner.listener.events.failed(error, exchange);
-  const message = `The service has a defect, and whether the plant was stored is not known. Retry with the same id; the request id is ${exchange.requestId}.`;
-  sendRefusal(exchange, new Refusal('defect', message, undefined, inTheLog));
+  sendRefusal(exchange, defectRefusal(exchange.requestId));
 }
-
-/** The text of a defect may quote what a client has sent. */
-const inTheLog = 'a defect of the service; the log has the defect under the request id';

@@ -27,6 +27,8 @@ export interface ListenerOptions
   readonly trustedProxies?: BlockList | undefined;
   /** Starts the id of every request. Must differ from run to run. */
   readonly requestIdPrefix: string;
+  /** In lower case: a field whose value differs from request to request. Default: none. */
+  readonly labelField?: string;
   /** Header lines, with their line ends, of every refusal. */
   readonly refusalLines?: string;
 }
@@ -147,7 +149,7 @@ function createState(options: ListenerOptions) {
   let requests = 0;
   return {
     events: options.events,
-    heads: new RememberedHeads(),
+    heads: new RememberedHeads(options.labelField),
     requestIdPrefix: options.requestIdPrefix,
     refusalLines: options.refusalLines ?? '',
     keepAliveLines: `Connection: keep-alive\r\nKeep-Alive: timeout=${options.idleMs / 1_000}\r\n`,

@@ -1,6 +1,6 @@
 import { Refusal } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
-import { type RequestHead, readHead } from './request-head.ts';
+import { labelCharsMax, type RequestHead, readHead } from './request-head.ts';
 
 /**
  * The heads of a listener, by their text. Clients repeat their heads, and a lookup takes a third of
@@ -9,29 +9,55 @@ import { type RequestHead, readHead } from './request-head.ts';
 export class RememberedHeads {
   private readonly heads = new Map<string, RequestHead>();
   private chars = 0;
+  private readonly labelField: string;
+  /** Matches the usual form of the field, whose value has no character for which a head is refused. */
+  private readonly labelLine: RegExp;
+  private readonly labelEnd: string;
+
+  /** @param labelField a field whose value clients never repeat; empty for none */
+  constructor(labelField = '') {
+    const [first = '', rest] = [labelField.charAt(0), labelField.slice(1)];
+    this.labelField = labelField;
+    this.labelEnd = `${rest}: `;
+    this.labelLine = new RegExp(
+      `\\r\\n[${first}${first.toUpperCase()}]${rest}: ([0-9a-z-]{1,${labelCharsMax}})(?:\\r\\n|$)`,
+      'y',
+    );
+  }
 
   /**
-   * Reads the head in `bytes` from `start` to `end`, as `readHead` does. The value of `traceparent`
-   * may be missing in `fields`.
+   * Reads the head in `bytes` from `start` to `end`, as `readHead` does. The value of the label may
+   * be missing in `fields`.
    */
   read(bytes: Buffer, start: number, end: number): RequestHead | Refusal {
     const text = bytes.toString('latin1', start, end);
-    const at = findTraceparent(text);
-    if (at === undefined) return this.recall(text);
+    const label = this.labelField === '' ? undefined : this.findLabel(text);
+    if (label === undefined) return this.recall(text);
     // Clients repeat all but this value. To read and remember each head would take 9 µs; this takes
     // 0.5 µs.
-    const head = this.recall(text.slice(0, at) + text.slice(at + traceparentChars));
-    // Undefined if the head has a second `traceparent`.
-    if (head instanceof Refusal || head.traceparent === undefined) return head;
+    const { at, length } = label;
+    const head = this.recall(text.slice(0, at) + text.slice(at + length));
+    // Undefined if the head has a second label.
+    if (head instanceof Refusal || head.label === undefined) return head;
     // A copy: a part of `text` keeps the whole head in memory.
-    const from = start + at;
-    return { ...head, traceparent: bytes.toString('latin1', from, from + traceparentChars) };
+    return { ...head, label: bytes.toString('latin1', start + at, start + at + length) };
+  }
+
+  /** @returns where the value of the first label is */
+  private findLabel(text: string): { at: number; length: number } | undefined {
+    // A search for a text is three times as fast as a search for the line.
+    const found = text.indexOf(this.labelEnd);
+    if (found < 0) return undefined;
+    this.labelLine.lastIndex = found - '\r\nT'.length;
+    const value = this.labelLine.exec(text)?.[1];
+    if (value === undefined) return undefined;
+    return { at: found + this.labelEnd.length, length: value.length };
   }
 
   private recall(text: string): RequestHead | Refusal {
     const known = this.heads.get(text);
     if (known) return known;
-    const head = readHead(text);
+    const head = readHead(text, this.labelField);
     if (!(head instanceof Refusal) && text.length <= limits.http.rememberedHeadBytes)
       this.remember(text, head);
     return head;
@@ -48,17 +74,4 @@ export class RememberedHeads {
     this.heads.set(text, head);
     this.chars += text.length;
   }
-}
-
-/** The value has no character for which a head is refused. */
-const traceparentLine = /\r\n[Tt]raceparent: [0-9a-f-]{55}(?:\r\n|$)/y;
-const traceparentChars = 55;
-
-/** @returns where the value of the first `traceparent` starts */
-function findTraceparent(text: string): number | undefined {
-  // A search for a text is three times as fast as a search for the line.
-  const found = text.indexOf('raceparent: ');
-  if (found < 0) return undefined;
-  traceparentLine.lastIndex = found - '\r\nT'.length;
-  return traceparentLine.test(text) ? found + 'raceparent: '.length : undefined;
 }

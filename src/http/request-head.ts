@@ -10,8 +10,8 @@ export interface RequestHead {
   readonly target: string;
   readonly version: '1.0' | '1.1';
   readonly fields: Fields;
-  /** Names the span of the client (W3C Trace Context §3.2). Undefined if there are several. */
-  readonly traceparent: string | undefined;
+  /** The value of the listener's `labelField`, cut to `labelCharsMax`. Undefined for several. */
+  readonly label: string | undefined;
   /** Bytes of the body, 0 without a body; or a body that ends with its last chunk. */
   readonly framing: number | 'chunked';
   /** The client waits for `100 Continue` before it sends the body (RFC 9110 §10.1.1). */
@@ -27,16 +27,16 @@ const unfinishedEndOfHead = /\r(?:\n\r?)?$/;
 const requestLine = new RegExp(`^(${tokenCharacter}+) +([!-~]+)(?: +HTTP/([0-9])\\.([0-9]))?$`);
 const fieldLine = new RegExp(`^(${tokenCharacter}+):([\\t -~\\x80-\\xff]*)$`);
 const unfinishedRequestLine = new RegExp(`^${tokenCharacter}*(?: +(?:[!-~]+(?: +[!-~]*)?)?)?\\r?$`);
-const unfinishedFieldLine = new RegExp(`^(?:${tokenCharacter}+(?::[\\t -~\\x80-\\xff]*)?)?\\r?$`);
 
 /**
  * Reads the request line and the field lines (RFC 9112 §3, §5). Refuses what another implementation
  * may read differently, so that a proxy and this service agree on where a request ends.
  *
  * @param text latin1, without the empty line at the end
+ * @param labelField in lower case; empty for none
  * @returns a refusal with code 40006, 43100 or 50500 if a line is malformed
  */
-export function readHead(text: string): RequestHead | Refusal {
+export function readHead(text: string, labelField: string): RequestHead | Refusal {
   const [first = '', ...lines] = text.split('\r\n');
   const request = readRequestLine(first);
   if (request instanceof Refusal) return request;
@@ -55,7 +55,7 @@ export function readHead(text: string): RequestHead | Refusal {
     target,
     version,
     fields,
-    traceparent: traceparentIn(fields),
+    label: labelIn(fields.get(labelField)),
     framing: fault ? 0 : framingOf(fields),
     expectsContinue: version === '1.1' && fields.has('expect'),
     keepsAlive:
@@ -66,56 +66,19 @@ export function readHead(text: string): RequestHead | Refusal {
   };
 }
 
-/** Checks a head that has arrived in part. Each line is read once, even if bytes come singly. */
-export class UnfinishedHead {
-  /** With line ends. */
-  private bytesRead = 0;
-  private linesRead = 0;
-
-  /**
-   * Finds a fault that no further bytes can repair. `readHead` of the whole head would refuse the
-   * head in the same way.
-   *
-   * @param position of the first byte of the head in `input`
-   */
-  findFault(input: Buffer, position: number): Refusal | undefined {
-    const bytesMax = limits.http.headerBytesMax - this.bytesRead;
-    const start = position + this.bytesRead;
-    const text = input.toString('latin1', start, start + bytesMax + '\r\n\r\n'.length);
-    const lines = text.slice(0, bytesMax).split('\r\n');
-    const last = lines.pop() ?? '';
-    for (const line of lines) {
-      const fault = this.readLine(line);
-      if (fault) return fault;
-    }
-    return (
-      this.findFaultOfLast(last) ??
-      (text.replace(unfinishedEndOfHead, '').length > bytesMax ? headersTooLarge : undefined)
-    );
-  }
-
-  private readLine(line: string): Refusal | undefined {
-    const read =
-      this.linesRead === 0
-        ? readRequestLine(line)
-        : this.isFull
-          ? headersTooLarge
-          : readField(line);
-    if (read instanceof Refusal) return read;
-    this.linesRead += 1;
-    this.bytesRead += line.length + '\r\n'.length;
-    return undefined;
-  }
-
-  private findFaultOfLast(line: string): Refusal | undefined {
-    if (this.linesRead === 0) return unfinishedRequestLine.test(line) ? undefined : notARequestLine;
-    if (this.isFull && !/^\r?$/.test(line)) return headersTooLarge;
-    return unfinishedFieldLine.test(line) ? undefined : malformedField;
-  }
-
-  private get isFull(): boolean {
-    return this.linesRead > limits.http.headerFieldsMax;
-  }
+/**
+ * Finds a fault of a head that has arrived in part, which no further bytes can repair: of the first
+ * line, or of the size. The other lines are read with the whole head.
+ */
+export function findFault(bytes: Buffer): Refusal | undefined {
+  const text = bytes.toString('latin1', 0, limits.http.headerBytesMax + '\r\n\r\n'.length);
+  const end = text.indexOf('\r\n');
+  const isPossible = end >= 0 || unfinishedRequestLine.test(text);
+  const first = end < 0 ? undefined : readRequestLine(text.slice(0, end));
+  if (!isPossible) return notARequestLine;
+  if (first instanceof Refusal) return first;
+  const isTooLarge = text.replace(unfinishedEndOfHead, '').length > limits.http.headerBytesMax;
+  return isTooLarge ? headersTooLarge : undefined;
 }
 
 function readRequestLine(
@@ -211,15 +174,12 @@ function expectFault(fields: Fields, version: string): Refusal | undefined {
     : expectationFailed;
 }
 
-/** The value of version 00, and the character by which a longer value is judged. */
-const traceparentChars = 55 + 1;
+export const labelCharsMax = 64;
 
-function traceparentIn(fields: Fields): string | undefined {
-  const [value, ...others] = fields.get('traceparent') ?? [];
+function labelIn([value, ...others]: readonly string[] = []): string | undefined {
   if (value === undefined || others.length > 0) return undefined;
-  // A copy: a part of a string keeps the whole head of the request in memory. A longer value says
-  // nothing more.
-  return Buffer.from(value.slice(0, traceparentChars), 'latin1').toString('latin1');
+  // A copy: a part of a string keeps the whole head of the request in memory.
+  return Buffer.from(value.slice(0, labelCharsMax), 'latin1').toString('latin1');
 }
 
 /** Whether the values of Connection name the option (RFC 9110 §7.6.1). */

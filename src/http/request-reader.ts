@@ -2,7 +2,7 @@ import { Refusal } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
 import type { ArrivingBody } from './arriving-body.ts';
 import type { RememberedHeads } from './remembered-heads.ts';
-import { malformed, type RequestHead, UnfinishedHead } from './request-head.ts';
+import { findFault, malformed, type RequestHead } from './request-head.ts';
 
 const nothing = Buffer.alloc(0);
 const endOfHead = Buffer.from('\r\n\r\n');
@@ -18,7 +18,6 @@ export class RequestReader {
   private position = 0;
   /** Empty lines that have been skipped since the last head. */
   private emptyLineBytes = 0;
-  private unfinishedHead: UnfinishedHead | undefined;
   private readonly heads: RememberedHeads;
 
   constructor(heads: RememberedHeads) {
@@ -66,14 +65,12 @@ export class RequestReader {
   readHead(): RequestHead | Refusal | undefined {
     const end = this.bytes.indexOf(endOfHead, this.position);
     if (end < 0 || end - this.position > limits.http.headerBytesMax) {
-      this.unfinishedHead ??= new UnfinishedHead();
-      const fault = this.unfinishedHead.findFault(this.bytes, this.position);
+      const fault = findFault(this.bytes.subarray(this.position));
       return fault ?? (this.isEnded ? endedEarly : undefined);
     }
     const start = this.position;
     this.position = end + endOfHead.length;
     this.emptyLineBytes = 0;
-    this.unfinishedHead = undefined;
     return this.heads.read(this.bytes, start, end);
   }
 

@@ -8,23 +8,15 @@ import { routes } from '../api/routes.ts';
 import { createThrottle } from '../api/throttle.ts';
 import type { Network } from '../config/values.ts';
 import { openApiDocument } from '../contract/openapi.ts';
-import { problemNames } from '../contract/problems.ts';
-import { type ListenerEvents, newRequestIdPrefix } from '../http/exchange.ts';
+import { newRequestIdPrefix } from '../http/exchange.ts';
 import { listen } from '../http/listener.ts';
 import { limits } from '../limits.ts';
 import { createCommitQueue } from '../store/commit-queue.ts';
 import type { StoreError } from '../store/errors.ts';
-import type { CreateOutcome, PlantToCreate, PlantWriter } from '../store/plants.ts';
+import type { PlantToCreate, PlantWriter } from '../store/plants.ts';
 import { engineOf } from '../stores.ts';
 import { watchEventLoop } from '../threads/event-loop.ts';
-import {
-  count,
-  httpThreadLayout,
-  type Measures,
-  measuresIn,
-  observe,
-  secondsBounds,
-} from '../threads/measures.ts';
+import { httpThreadLayout, measuresIn } from '../threads/measures.ts';
 import { sharedCounters } from '../threads/shared-counter.ts';
 import type {
   HttpThreadOptions,
@@ -32,7 +24,8 @@ import type {
   HttpThreadReport,
 } from './http-thread-control.ts';
 import { type Log, type LogEvents, logEvents, openThreadLog } from './log.ts';
-import { type RequestReporting, reportRequests } from './request-reports.ts';
+import { observeCreates, observeRefusals } from './observer.ts';
+import { reportRequests } from './request-reports.ts';
 
 /*
  * An HTTP thread. All HTTP threads listen on one port, and the kernel deals the connections out
@@ -115,7 +108,7 @@ async function serve({ config, ...shared }: HttpThreadOptions, log: Log) {
       measures.issuerKeysReadSeconds[0] = (jwts?.keysReadAtMs() ?? 0) / 1_000;
     }),
   );
-  const onOutcome = measureCreates(measures);
+  const observe = observeCreates(measures, traces?.observeTraced);
   const throttle = createThrottle();
   const limiter = rateLimiterIn(shared.rateLimits);
   const openApi = JSON.stringify(openApiDocument(config));
@@ -126,12 +119,10 @@ async function serve({ config, ...shared }: HttpThreadOptions, log: Log) {
     answerMs: config.commitMs,
     idleMs: limits.http.idleMs,
     counters,
-    handle: routes({
-      ...{ ...config, access, limiter, queue, onOutcome, throttle, openApi },
-      traceCreate: traces?.traceCreate,
-    }),
-    events: countRefusals(measures, logged, requests),
+    handle: routes({ ...config, access, limiter, queue, observe, throttle, openApi }),
+    events: observeRefusals(measures, requests.noteRefusal, logged),
     requestIdPrefix,
+    labelField: 'traceparent',
   });
   report({ origin: listener.origin });
 
@@ -161,30 +152,6 @@ function blockList(networks: readonly Network[]): BlockList {
   const list = new BlockList();
   for (const { address, prefix, family } of networks) list.addSubnet(address, prefix, family);
   return list;
-}
-
-type HttpThreadMeasures = Measures<typeof httpThreadLayout>;
-
-function countRefusals(
-  measures: HttpThreadMeasures,
-  logged: ListenerEvents,
-  requests: RequestReporting,
-): ListenerEvents {
-  return {
-    refused(refusal, request) {
-      count(measures.refusals, 1, problemNames.indexOf(refusal.problem));
-      requests.noteRefusal(refusal, request);
-      logged.refused(refusal, request);
-    },
-    failed: logged.failed,
-  };
-}
-
-function measureCreates(measures: HttpThreadMeasures) {
-  return (outcome: CreateOutcome | 'failed', receivedMs: number) => {
-    count(measures[outcome]);
-    observe(measures.createSeconds, secondsBounds, (performance.now() - receivedMs) / 1_000);
-  };
 }
 
 function createAndLog(store: PlantWriter, events: LogEvents) {

@@ -3,6 +3,7 @@ import type { ListenerEvents } from '../http/exchange.ts';
 import { limits } from '../limits.ts';
 import { sharedCounters } from '../threads/shared-counter.ts';
 import { boundedLines, type LineMemory, lineMemory, openLineWriter } from './line-writer.ts';
+import { observedOf } from './observer.ts';
 
 /** Logs one event: its fields, and what happened. A field must not hold a token. */
 export type Log = Record<
@@ -119,30 +120,27 @@ export function logEvents(log: Log, threads: number): Disposable & LogEvents {
 
   const summarizing = setInterval(summarize, limits.service.logSummaryMs);
   return {
-    refused({ problem, message, cause }, request) {
+    refused({ problem, message, cause }, exchange) {
       const hasLine = lines < linesMax;
       if (hasLine) lines += 1;
       else refusals.set(problem, (refusals.get(problem) ?? 0) + 1);
       const { code } = problems[problem];
       // Read only where the line is logged: the address takes a system call.
       const fields = {
-        requestId: request.requestId,
+        requestId: exchange.requestId,
         get client() {
-          return request.client;
+          return exchange.client;
         },
         code,
-        token: request.sender?.name,
+        token: observedOf(exchange)?.sender.name,
         reason: message,
         cause,
-        ...traceFields(request.traceparent),
+        ...traceFields(exchange.label),
       };
       log[hasLine ? 'info' : 'debug'](fields, 'request refused');
     },
-    failed: (error, { requestId, traceparent }) =>
-      log.error(
-        { requestId, err: error, ...traceFields(traceparent) },
-        'a request has met a defect',
-      ),
+    failed: (err, { requestId, label }) =>
+      log.error({ requestId, err, ...traceFields(label) }, 'a request has met a defect'),
     transactionFailed(error, plants) {
       failures += 1;
       if (failures === 1) log.error({ err: error, plants }, 'a transaction has failed');
@@ -158,7 +156,7 @@ export function logEvents(log: Log, threads: number): Disposable & LogEvents {
  * The ids of the client's span (W3C Trace Context §3.2), as OpenTelemetry names them in logs. A
  * malformed `traceparent` is no error (§4.3).
  */
-export function traceFields(traceparent: string | undefined): object {
+function traceFields(traceparent: string | undefined): object {
   const [, traceId, spanId, flags] =
     /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/.exec(traceparent ?? '') ?? [];
   return traceId === undefined ? {} : { trace_id: traceId, span_id: spanId, trace_flags: flags };

@@ -30,7 +30,7 @@ import { version } from '../version.ts';
 import type { CertificateWatch } from './certificate.ts';
 import type { OperatorConfig } from './config.ts';
 import type { HttpThread } from './http-thread-control.ts';
-import { type Log, traceFields } from './log.ts';
+import type { Log } from './log.ts';
 
 export interface OperatorOptions {
   readonly config: OperatorConfig & {
@@ -201,16 +201,10 @@ function expiriesOf(certificates: Certificates): Record<string, number> {
 
 function operatorEvents(log: Log): ListenerEvents {
   return {
-    refused: ({ problem, message: reason }, { requestId, traceparent }) =>
-      log.debug(
-        { requestId, code: problems[problem].code, reason, ...traceFields(traceparent) },
-        'an operator was refused',
-      ),
-    failed: (err, { requestId, traceparent }) =>
-      log.error(
-        { requestId, err, ...traceFields(traceparent) },
-        'an operator could not be answered',
-      ),
+    refused: ({ problem, message: reason }, { requestId }) =>
+      log.debug({ requestId, code: problems[problem].code, reason }, 'an operator was refused'),
+    failed: (err, { requestId }) =>
+      log.error({ requestId, err }, 'an operator could not be answered'),
   };
 }
 

@@ -1,8 +1,9 @@
 import { type NewTally, Tally, type TokenCounts } from '../access/tally.ts';
 import { type ProblemName, problems, type Refusal } from '../contract/problems.ts';
-import { type LoggedRequest, requestIdOf } from '../http/exchange.ts';
+import { type Exchange, requestIdOf } from '../http/exchange.ts';
 import { limits } from '../limits.ts';
 import type { RefusedRequest } from '../ops/contract.ts';
+import { observedOf } from './observer.ts';
 
 /** What an HTTP thread tells of its requests since its last report. */
 export interface RequestReport {
@@ -14,7 +15,7 @@ export interface RequestReport {
 
 export interface RequestReporting extends Disposable {
   readonly newTally: NewTally;
-  noteRefusal(refusal: Refusal, request: LoggedRequest): void;
+  noteRefusal(refusal: Refusal, exchange: Exchange): void;
 }
 
 /** Its texts are made once a second, for the refusals that are kept: a note takes 0.2 µs. */
@@ -59,8 +60,10 @@ export function reportRequests(
   const reporting = setInterval(reportNow, limits.ops.samplesEveryMs);
   return {
     newTally: (id, name) => new Tally(id, name, changed),
-    noteRefusal({ problem, message }, { number, sender, client }) {
-      refusals.add({ atMs: now(), number, problem, message, token: sender?.name, client });
+    noteRefusal({ problem, message }, exchange) {
+      const { number, client } = exchange;
+      const token = observedOf(exchange)?.sender.name;
+      refusals.add({ atMs: now(), number, problem, message, token, client });
     },
     [Symbol.dispose]() {
       clearInterval(reporting);

@@ -25,12 +25,13 @@ import {
   BatchSpanProcessor,
   ParentBasedSampler,
 } from '@opentelemetry/sdk-trace-base';
-import type { CreateTrace, TraceCreate } from '../api/create-trace.ts';
-import { problems } from '../contract/problems.ts';
+import type { Tally } from '../access/tally.ts';
+import { type ProblemName, problems } from '../contract/problems.ts';
 import type { Exchange } from '../http/exchange.ts';
 import { limits } from '../limits.ts';
 import { version } from '../version.ts';
 import type { Log } from './log.ts';
+import { type HttpThreadMeasures, ObservedCreate, type ObserveTraced } from './observer.ts';
 
 export interface TracesOptions {
   /** Of a collector, with its path. */
@@ -43,7 +44,7 @@ export interface TracesOptions {
 }
 
 export interface Traces extends AsyncDisposable {
-  readonly traceCreate: TraceCreate;
+  readonly observeTraced: ObserveTraced;
 }
 
 /**
@@ -79,11 +80,12 @@ export function openTraces({ url, path, scheme, dbSystem }: TracesOptions, log: 
     'db.collection.name': 'plants',
   };
   return {
-    traceCreate(exchange) {
-      const parent = parentOf(exchange.traceparent);
+    observeTraced(exchange, sender, measures) {
+      const parent = parentOf(exchange.label);
       if (parent === undefined) return undefined;
-      const options = { kind: SpanKind.SERVER, attributes: request };
-      return new Trace(tracer, tracer.startSpan(`POST ${path}`, options, parent), exchange, commit);
+      const start = () =>
+        tracer.startSpan(`POST ${path}`, { kind: SpanKind.SERVER, attributes: request }, parent);
+      return new TracedCreate(sender, measures, { exchange, tracer, start, commit });
     },
     async [Symbol.asyncDispose]() {
       const timeout = new Promise((resolve) => setTimeout(resolve, limits.trace.closeMs).unref());
@@ -103,42 +105,55 @@ function parentOf(traceparent: string | undefined): Context | undefined {
   return parent ? trace.setSpanContext(ROOT_CONTEXT, { ...parent, isRemote: true }) : undefined;
 }
 
-/** The span of a create, and its children `receive`, `wait` and `commit`. */
-class Trace implements CreateTrace {
-  private readonly tracer: Tracer;
-  private readonly span: Span;
-  private readonly parent: Context;
-  private readonly commitAttributes: Attributes;
-  private readonly startedAtMs = Date.now();
+interface TraceOptions {
+  readonly exchange: Exchange;
+  readonly tracer: Tracer;
+  /** Starts the span of the create. */
+  readonly start: () => Span;
+  /** Attributes of the span `commit`. */
+  readonly commit: Attributes;
+}
+
+/** A create whose span has the children `receive`, `wait` and `commit`. */
+class TracedCreate extends ObservedCreate {
+  private readonly options: TraceOptions;
+  /** Only after the token: a client without a valid token cannot fill the collector. */
+  private span: Span | undefined;
+  private startedAtMs = 0;
   private queuedAtMs: number | undefined;
   private isClientGone = false;
 
-  constructor(tracer: Tracer, span: Span, exchange: Exchange, commitAttributes: Attributes) {
-    this.tracer = tracer;
-    this.span = span;
-    this.parent = trace.setSpan(ROOT_CONTEXT, span);
-    this.commitAttributes = commitAttributes;
-    span.setAttribute('client.address', exchange.client);
-    span.setAttribute('http.response.header.x-request-id', [exchange.requestId]);
+  constructor(sender: Tally, measures: HttpThreadMeasures, options: TraceOptions) {
+    super(sender, measures);
+    this.options = options;
   }
 
-  noteReceived(): void {
+  override authorized(): void {
+    super.authorized();
+    const { exchange, start } = this.options;
+    this.startedAtMs = Date.now();
+    this.span = start();
+    this.span.setAttribute('client.address', exchange.client);
+    this.span.setAttribute('http.response.header.x-request-id', [exchange.requestId]);
+  }
+
+  override received(): void {
     this.child('receive', this.startedAtMs).end();
   }
 
-  noteQueued(): void {
+  override queued(): void {
     this.queuedAtMs = Date.now();
   }
 
-  noteSettled(
-    transaction: { readonly startedMs: number; readonly plants: readonly unknown[] } | undefined,
-    failure: string | undefined,
+  override settled(
+    ...[outcome, transaction, failure]: Parameters<ObservedCreate['settled']>
   ): void {
+    super.settled(outcome, transaction, failure);
     const nowMs = Date.now();
     const ranMs = transaction === undefined ? 0 : performance.now() - transaction.startedMs;
     this.child('wait', this.queuedAtMs ?? nowMs - ranMs).end(nowMs - ranMs);
     if (transaction !== undefined) {
-      const attributes: Attributes = { ...this.commitAttributes };
+      const attributes: Attributes = { ...this.options.commit };
       // Only for several, by the conventions.
       if (transaction.plants.length > 1)
         attributes['db.operation.batch.size'] = transaction.plants.length;
@@ -150,23 +165,25 @@ class Trace implements CreateTrace {
     if (this.isClientGone) this.endWithoutReply();
   }
 
-  noteAnswered(): void {
+  override answered(): void {
     this.end(200);
   }
 
-  noteRefused(problem: keyof typeof problems): void {
+  override refused(problem: ProblemName): void {
+    super.refused(problem);
     const { code, status } = problems[problem];
-    this.span.setAttribute('plant_store.error.code', code);
+    this.span?.setAttribute('plant_store.error.code', code);
     this.end(status);
   }
 
   /** Ends the span, unless the plant waits or is being committed. */
-  noteClientClosed(): void {
+  override clientClosed(): void {
     this.isClientGone = true;
     if (this.queuedAtMs === undefined) this.endWithoutReply();
   }
 
   private end(status: number): void {
+    if (this.span === undefined) return;
     this.span.setAttribute('http.response.status_code', status);
     // A mistake of the client is no error of the service (semantic conventions for HTTP).
     if (status >= 500) fail(this.span, `${status}`);
@@ -174,7 +191,7 @@ class Trace implements CreateTrace {
   }
 
   private endWithoutReply(): void {
-    if (!this.span.isRecording()) return;
+    if (!this.span?.isRecording()) return;
     fail(this.span, 'client_closed');
     this.span.end();
   }
@@ -185,7 +202,8 @@ class Trace implements CreateTrace {
     kind = SpanKind.INTERNAL,
     attributes: Attributes = {},
   ): Span {
-    return this.tracer.startSpan(name, { kind, startTime, attributes }, this.parent);
+    const parent = this.span ? trace.setSpan(ROOT_CONTEXT, this.span) : ROOT_CONTEXT;
+    return this.options.tracer.startSpan(name, { kind, startTime, attributes }, parent);
   }
 }
 

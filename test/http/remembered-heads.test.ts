@@ -18,11 +18,11 @@ function read(heads: RememberedHeads, text: string): RequestHead | Refusal {
 
 function traceparentOf(head: RequestHead | Refusal): string | undefined {
   assert(!(head instanceof Refusal), String(head));
-  return head.traceparent;
+  return head.label;
 }
 
 test('requests that differ in their traceparent alone share one remembered head, and each has its own value', () => {
-  const heads = new RememberedHeads();
+  const heads = new RememberedHeads('traceparent');
   const [first, second] = ['a', 'b'].map((digit) =>
     read(heads, `${start}\r\ntraceparent: ${traceparentWith(digit)}\r\nAccept: */*`),
   ) as [RequestHead, RequestHead];
@@ -43,16 +43,29 @@ for (const [what, lines] of Object.entries({
   'behind a field that has the name in its value': `X-Note: traceparent: none\r\ntraceparent: ${traceparentWith('a')}`,
 }))
   test(`a traceparent ${what} is found`, () => {
-    const heads = new RememberedHeads();
+    const heads = new RememberedHeads('traceparent');
     const text = `${start}\r\n${lines}`;
     assert.equal(traceparentOf(read(heads, text)), traceparentWith('a'));
     assert.equal(traceparentOf(read(heads, text)), traceparentWith('a'), 'remembered');
   });
 
+test('two traceparents are none', () => {
+  const line = `\r\ntraceparent: ${traceparentWith('a')}`;
+  const heads = new RememberedHeads('traceparent');
+  assert.equal(traceparentOf(read(heads, start + line + line)), undefined);
+  assert.equal(traceparentOf(read(heads, `${start + line}\r\nTraceparent: b`)), undefined);
+});
+
+test('of a long traceparent only the characters are kept that matter', () => {
+  const value = `01-${'a'.repeat(32)}-${'b'.repeat(16)}-01-${'c'.repeat(1_000)}`;
+  const head = read(new RememberedHeads('traceparent'), `${start}\r\ntraceparent: ${value}`);
+  assert.equal(traceparentOf(head), value.slice(0, 64));
+});
+
 test('a head with a field too many is refused, also if one of the fields is a traceparent', () => {
   const fields = '\r\na:'.repeat(limits.http.headerFieldsMax);
   const head = read(
-    new RememberedHeads(),
+    new RememberedHeads('traceparent'),
     `GET / HTTP/1.0${fields}\r\ntraceparent: ${traceparentWith('a')}`,
   );
   assert(head instanceof Refusal);
@@ -79,13 +92,13 @@ test('a head with a traceparent is read as without the memory, whatever its line
     'A: ',
   );
   const line = fc.tuple(name, value).map((both) => both.join(''));
-  const heads = new RememberedHeads();
+  const heads = new RememberedHeads('traceparent');
   fc.assert(
     fc.property(fc.array(line, { minLength: 1, maxLength: 4 }), (lines) => {
       const text = [start, ...lines].join('\r\n');
       // Where the head ends is found before the head is read.
       fc.pre(!text.includes('\r\n\r\n'));
-      assert.deepEqual(comparable(read(heads, text)), comparable(readHead(text)));
+      assert.deepEqual(comparable(read(heads, text)), comparable(readHead(text, 'traceparent')));
     }),
     { numRuns: 2_000 },
   );

@@ -1,0 +1,35 @@
+import type { Tally } from '../access/tally.ts';
+import type { Exchange } from '../http/exchange.ts';
+import type { Transaction } from '../store/commit-queue.ts';
+import type { CreateOutcome } from '../store/plants.ts';
+
+/** Sees the steps of one create: all that metrics, figures and traces know of the create. */
+export interface CreateObserver {
+  /** The token may create plants. */
+  authorized(): void;
+  /** The request has arrived in full. */
+  received(): void;
+  /** The plant waits for a transaction. */
+  queued(): void;
+  /**
+   * The plant is durable, or its transaction has failed.
+   *
+   * @param transaction undefined if no transaction has taken the plant
+   * @param failure undefined if the transaction has not failed
+   */
+  settled(
+    outcome: CreateOutcome | 'failed',
+    transaction: Transaction | undefined,
+    failure: string | undefined,
+  ): void;
+  /** The reply is a 200. */
+  answered(): void;
+  /** The client has left. Its plant may still be stored. May be called twice. */
+  clientClosed(): void;
+}
+
+/**
+ * Begins to observe a request as soon as it is known whose token it has. The observer becomes the
+ * context of the exchange: the events of the listener tell of refusals.
+ */
+export type Observe = (exchange: Exchange, sender: Tally) => CreateObserver;

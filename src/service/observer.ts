@@ -1,0 +1,96 @@
+import type { Tally } from '../access/tally.ts';
+import type { CreateObserver, Observe } from '../api/observer.ts';
+import { type ProblemName, problemNames, type Refusal } from '../contract/problems.ts';
+import type { Exchange, ListenerEvents } from '../http/exchange.ts';
+import type { Transaction } from '../store/commit-queue.ts';
+import type { CreateOutcome } from '../store/plants.ts';
+import {
+  count,
+  type httpThreadLayout,
+  type Measures,
+  observe,
+  secondsBounds,
+} from '../threads/measures.ts';
+
+export type HttpThreadMeasures = Measures<typeof httpThreadLayout>;
+
+/** A request of a known token, as metrics and the figures of the token see it. */
+export class ObservedCreate implements CreateObserver {
+  readonly sender: Tally;
+  private readonly measures: HttpThreadMeasures;
+  private authorizedMs = 0;
+
+  constructor(sender: Tally, measures: HttpThreadMeasures) {
+    this.sender = sender;
+    this.measures = measures;
+  }
+
+  authorized(): void {
+    this.authorizedMs = performance.now();
+  }
+
+  received(): void {}
+
+  queued(): void {}
+
+  settled(
+    outcome: CreateOutcome | 'failed',
+    _transaction: Transaction | undefined,
+    _failure: string | undefined,
+  ): void {
+    count(this.measures[outcome]);
+    const seconds = (performance.now() - this.authorizedMs) / 1_000;
+    observe(this.measures.createSeconds, secondsBounds, seconds);
+    this.sender.noteOutcome(outcome);
+  }
+
+  answered(): void {}
+
+  refused(problem: ProblemName): void {
+    this.sender.noteRefused(problem);
+  }
+
+  clientClosed(): void {}
+}
+
+/** Makes the observer of a request that is traced. */
+export type ObserveTraced = (
+  exchange: Exchange,
+  sender: Tally,
+  measures: HttpThreadMeasures,
+) => ObservedCreate | undefined;
+
+/** What the service knows of an exchange. */
+export function observedOf({ context }: Exchange): ObservedCreate | undefined {
+  return context instanceof ObservedCreate ? context : undefined;
+}
+
+/** @param observeTraced undefined: no traces are exported */
+export function observeCreates(
+  measures: HttpThreadMeasures,
+  observeTraced: ObserveTraced | undefined,
+): Observe {
+  return (exchange, sender) => {
+    const observer =
+      observeTraced?.(exchange, sender, measures) ?? new ObservedCreate(sender, measures);
+    exchange.context = observer;
+    return observer;
+  };
+}
+
+/** Counts refusals before the log sees them. */
+export function observeRefusals(
+  measures: HttpThreadMeasures,
+  noteRefusal: (refusal: Refusal, exchange: Exchange) => void,
+  logged: ListenerEvents,
+): ListenerEvents {
+  return {
+    refused(refusal, exchange) {
+      count(measures.refusals, 1, problemNames.indexOf(refusal.problem));
+      noteRefusal(refusal, exchange);
+      logged.refused(refusal, exchange);
+      observedOf(exchange)?.refused(refusal.problem);
+    },
+    failed: logged.failed,
+  };
+}
