@@ -59,7 +59,9 @@ function prepareFirstToken(path: string): { token: string; isNew: boolean } {
       obstacleToRoom(folder, limits.access.tokenFileBytesMax) ??
       `${(error as Error).message}; check that the folder is writable`;
     throw new StoreOpenError(
-      `cannot write the first token to ${path} (${obstacle}), or choose another with --store; a store in a database can be given a token with "plant-store token create NAME" instead`,
+      `cannot write the first token to ${path} (${obstacle}), or choose another with ` +
+        '--store; a store in a database can be given a token with "plant-store token ' +
+        'create NAME" instead',
       { cause: error },
     );
   }

@@ -46,7 +46,8 @@ export function refuseRole(caller: Caller): Refusal | undefined {
   if (caller.role === 'create') return undefined;
   return new Refusal(
     'scopeInsufficient',
-    `A token with the role \`${caller.role}\` may not create plants; use one with the role \`create\`.`,
+    `A token with the role \`${caller.role}\` may not create plants; use one with the ` +
+      'role `create`.',
   );
 }
 
@@ -55,7 +56,8 @@ function denied({ reason, missingScope }: Denial): Refusal {
     return new Refusal('tokenInvalid', `The token is refused: ${reason}. Use another token.`);
   return new Refusal(
     'scopeInsufficient',
-    `The token is refused: ${reason} \`${missingScope}\`. Ask its issuer for a token with this scope.`,
+    `The token is refused: ${reason} \`${missingScope}\`. Ask its issuer for a token ` +
+      'with this scope.',
     { 'WWW-Authenticate': `Bearer error="insufficient_scope", scope="${missingScope}"` },
   );
 }
@@ -65,7 +67,8 @@ function notAToken(header: string, charsMax: number): Refusal {
   if (scheme === undefined) return malformed('it does not start with a scheme and a space');
   if (scheme.toLowerCase() !== 'bearer') return tokenMissing;
   return malformed(
-    `after \`Bearer\` there must be one token of at most ${charsMax} of the characters A-Z a-z 0-9 - . _ ~ + /, with = only at its end`,
+    `after \`Bearer\` there must be one token of at most ${charsMax} of the characters ` +
+      'A-Z a-z 0-9 - . _ ~ + /, with = only at its end',
   );
 }
 

@@ -131,7 +131,8 @@ class Create implements BodyTaker, WaitingPlant {
 
 function uncertain(error: StoreError): Refusal {
   return unavailable(
-    'The store cannot take writes now. Retry with the same id: that is safe, also if this plant was stored.',
+    'The store cannot take writes now. Retry with the same id: that is safe, also if ' +
+      'this plant was stored.',
     error,
   );
 }

@@ -18,7 +18,8 @@ function beyondRate(rate: Rate, waitSeconds: number): Refusal {
   const windowSeconds = Math.max(1, Math.ceil((86_400 * rate.burst) / rate.perDay));
   return new Refusal(
     'rateLimited',
-    `The token may send creates at ${rateText(rate)}, and ${rate.burst} at once. This plant was not stored; retry in ${waitSeconds} s.`,
+    `The token may send creates at ${rateText(rate)}, and ${rate.burst} at once. This ` +
+      `plant was not stored; retry in ${waitSeconds} s.`,
     {
       'Retry-After': `${waitSeconds}`,
       'RateLimit-Policy': `"token";q=${rate.burst};w=${windowSeconds}`,

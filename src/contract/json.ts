@@ -201,7 +201,8 @@ class JsonReader {
     if (this.position >= this.text.length)
       return this.fail(`the text ends where ${expected} is expected`);
     return this.fail(
-      `${excerpt(String.fromCodePoint(this.text.codePointAt(this.position) ?? 0))} where ${expected} is expected`,
+      `${excerpt(String.fromCodePoint(this.text.codePointAt(this.position) ?? 0))} where ` +
+        `${expected} is expected`,
     );
   }
 

@@ -10,7 +10,8 @@ export const headerFields = {
   },
   'Plant-Id': {
     description:
-      'The stored `id`, with every digit. Compare it with the `id` that you chose: a JSON library may have rounded the number.',
+      'The stored `id`, with every digit. Compare it with the `id` that you chose: a ' +
+      'JSON library may have rounded the number.',
     required: true,
     schema: { type: 'string', pattern: '^-?[0-9]+$' },
     example: '9223372036854775807',
@@ -23,14 +24,16 @@ export const headerFields = {
   },
   RateLimit: {
     description:
-      'The creates that are left, and the seconds until there are more (draft-ietf-httpapi-ratelimit-headers).',
+      'The creates that are left, and the seconds until there are more ' +
+      '(draft-ietf-httpapi-ratelimit-headers).',
     required: true,
     schema: { type: 'string' },
     example: '"token";r=0;t=1',
   },
   'RateLimit-Policy': {
     description:
-      'The creates that the token may send, in how many seconds (draft-ietf-httpapi-ratelimit-headers).',
+      'The creates that the token may send, in how many seconds ' +
+      '(draft-ietf-httpapi-ratelimit-headers).',
     required: true,
     schema: { type: 'string' },
     example: '"token";q=100;w=1',

@@ -39,7 +39,8 @@ export function openApiDocument({ basePath, bodyBytesMax }: OpenApiOptions) {
           operationId: 'createPlant',
           summary: 'Create a plant',
           description:
-            'Creates a new plant in the store. Sending the same plant again is safe and answers the same.',
+            'Creates a new plant in the store. Sending the same plant again is safe and ' +
+            'answers the same.',
           tags: ['plants'],
           requestBody: {
             description: 'The plant to create.',
@@ -59,7 +60,8 @@ export function openApiDocument({ basePath, bodyBytesMax }: OpenApiOptions) {
           scheme: 'bearer',
           bearerFormat: 'opaque, or JWT (RFC 9068)',
           description:
-            'A token that the operator of the service has handed out, or an access token of an identity provider that the operator has named.',
+            'A token that the operator of the service has handed out, or an access token ' +
+            'of an identity provider that the operator has named.',
         },
       },
     },
@@ -73,9 +75,13 @@ const examples = {
 
 function description(bodyBytesMax: number): string {
   return [
-    'A 200 means that the plant is on disk. A retry with the same `id`, `name` and `tag` is always safe.',
-    'Any other 2xx is never sent; 4xx means that this request stored nothing; after 5xx, retry with the same `id`.',
-    `A body may have at most ${bodyBytesMax} bytes. Its \`id\` is exact over all of int64: use a JSON library that does not round it. Other members are ignored.`,
-    'Every reply has an `X-Request-Id` header. Every error has an Error body, and `ErrorCode` lists the values of its `error`.',
+    'A 200 means that the plant is on disk. A retry with the same `id`, `name` and `tag` ' +
+      'is always safe.',
+    'Any other 2xx is never sent; 4xx means that this request stored nothing; after 5xx, ' +
+      'retry with the same `id`.',
+    `A body may have at most ${bodyBytesMax} bytes. Its \`id\` is exact over all of ` +
+      'int64: use a JSON library that does not round it. Other members are ignored.',
+    'Every reply has an `X-Request-Id` header. Every error has an Error body, and ' +
+      '`ErrorCode` lists the values of its `error`.',
   ].join('\n\n');
 }

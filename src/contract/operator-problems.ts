@@ -1,11 +1,11 @@
-import { type Problem, problems } from './problems.ts';
+import { problems, withStatus } from './problems.ts';
 
 /**
  * Every error of the operators' listener. A code that is also in the public catalogue has the same
  * meaning, status and header fields there; only the words may differ. Numbers are never used again;
  * retired are 40452, 40455, 42951 and 42955.
  */
-export const operatorProblems = {
+export const operatorProblems = withStatus({
   bodyMalformed: {
     ...problems.bodyMalformed,
     remedy: 'Send one JSON object, encoded as UTF-8.',
@@ -13,52 +13,43 @@ export const operatorProblems = {
   httpMalformed: problems.httpMalformed,
   bodyWrong: {
     code: 40050,
-    status: 400,
     when: 'The JSON is not what this path takes: a member is missing or wrong.',
     remedy: 'Send what the message asks for.',
-    headers: {},
   },
   queryWrong: {
     code: 40051,
-    status: 400,
-    when: 'A parameter of the query is wrong, or the id in the path is not an integer within int64.',
+    when:
+      'A parameter of the query is wrong, or the id in the path is not an integer within ' +
+      'int64.',
     remedy: 'Send what the message asks for.',
-    headers: {},
   },
   notSignedIn: {
     code: 40150,
-    status: 401,
     when: 'There is no session, or it has ended, or its token was revoked.',
     remedy: 'Sign in.',
     headers: { 'WWW-Authenticate': 'Session' },
   },
   signInRefused: {
     code: 40151,
-    status: 401,
     when: 'The token of the sign-in is unknown, revoked or expired.',
     remedy: 'Make one with `plant-store token create NAME --role operate`.',
     headers: { 'WWW-Authenticate': 'Session' },
   },
   linkRefused: {
     code: 40152,
-    status: 401,
     when: 'The sign-in link was used already, or is older than a minute.',
     remedy: 'Make another one with `plant-store open`.',
     headers: { 'WWW-Authenticate': 'Session' },
   },
   otherSite: {
     code: 40301,
-    status: 403,
     when: 'A page of another site sent a request that changes something.',
     remedy: 'Use the console at its own address. A proxy must pass on the `Host` header.',
-    headers: {},
   },
   notOperator: {
     code: 40350,
-    status: 403,
     when: 'The token of the sign-in may only create plants.',
     remedy: 'Make one with `plant-store token create NAME --role operate`.',
-    headers: {},
   },
   pathUnknown: {
     ...problems.pathUnknown,
@@ -66,47 +57,35 @@ export const operatorProblems = {
   },
   recordUnknown: {
     code: 40450,
-    status: 404,
     when: 'There is no plant with this id, or no token with this name that is not revoked.',
     remedy: 'Check the id or the name.',
-    headers: {},
   },
   methodNotAllowed: problems.methodNotAllowed,
   requestTimeout: problems.requestTimeout,
   tokenNameTaken: {
     code: 40900,
-    status: 409,
     when: 'There is a token with this name already.',
     remedy: 'Choose another name, or revoke that token first.',
-    headers: {},
   },
   tokensTooMany: {
     code: 40901,
-    status: 409,
     when: 'The store has as many valid tokens as it may have.',
     remedy: 'Revoke a token that is no longer needed.',
-    headers: {},
   },
   tokenInRotation: {
     code: 40950,
-    status: 409,
     when: 'The token has two secrets in force: the grace of its last rotation is not over.',
     remedy: 'Rotate again after the time in the message, or with a grace of 0.',
-    headers: {},
   },
   jobUnderWay: {
     code: 40955,
-    status: 409,
     when: 'A backup, a scrub or a drill runs already.',
     remedy: 'Wait for its end.',
-    headers: {},
   },
   backupsOff: {
     code: 40956,
-    status: 409,
     when: 'The service was started without `--backup-to`, and knows no folder for backups.',
     remedy: 'Start the service with `--backup-to FOLDER`.',
-    headers: {},
   },
   bodyTooLarge: {
     ...problems.bodyTooLarge,
@@ -116,17 +95,13 @@ export const operatorProblems = {
   expectationFailed: problems.expectationFailed,
   hostUnknown: {
     code: 42100,
-    status: 421,
     when: 'The request is for a host name that the listener does not know.',
     remedy: 'Use `localhost` or an address, or start the service with `--ops-names NAME`.',
-    headers: {},
   },
   signInsTooMany: {
     code: 42950,
-    status: 429,
     when: 'There were too many wrong tokens or links. A valid one still signs in.',
     remedy: 'Retry after the time in `Retry-After`.',
-    headers: {},
   },
   headersTooLarge: problems.headersTooLarge,
   defect: {
@@ -143,6 +118,6 @@ export const operatorProblems = {
     when: 'The service is shutting down.',
   },
   versionUnsupported: problems.versionUnsupported,
-} as const satisfies Record<string, Problem>;
+});
 
 export type OperatorProblemName = keyof typeof operatorProblems;

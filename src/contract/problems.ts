@@ -17,62 +17,67 @@ export interface ClientProblem extends Problem {
   readonly example: string;
 }
 
+type Row = Omit<ClientProblem, 'status' | 'headers'> & Partial<ClientProblem>;
+
+/** The first three digits of a code are the status. */
+export function withStatus<R extends Omit<Row, 'example'>, N extends string>(
+  rows: Readonly<Record<N, R>>,
+): Readonly<Record<N, R & Problem>> {
+  const complete = Object.entries<R>(rows).map(([name, row]) => [
+    name,
+    { status: Math.floor(row.code / 100), headers: {}, ...row },
+  ]);
+  return Object.fromEntries(complete);
+}
+
 const retrySoon = { 'Retry-After': '1' };
 const closing = { Connection: 'close' };
 
 /** Every error of the public listener. Source of the description and of docs/use/errors.md. */
-export const problems = {
+export const problems = withStatus({
   bodyMalformed: {
     code: 40000,
-    status: 400,
-    when: 'The body is not JSON: its syntax or UTF-8 is broken, it is nested too deep, or a top-level member is given twice.',
+    when:
+      'The body is not JSON: its syntax or UTF-8 is broken, it is nested too deep, or a ' +
+      'top-level member is given twice.',
     remedy: 'Send one JSON object, encoded as UTF-8 without a byte order mark.',
-    headers: {},
     example: 'The body is not JSON: it is empty.',
   },
   notNewPlant: {
     code: 40001,
-    status: 400,
     when: 'The JSON is not a NewPlant: not an object, or a member is missing or of the wrong type.',
     remedy: 'Send `id` (integer) and `name` (string), and `tag` (string) or no `tag` at all.',
-    headers: {},
     example: '`name` must be a string; it is missing.',
   },
   idNotInt64: {
     code: 40002,
-    status: 400,
     when: '`id` is not an int64: it has a fraction or is out of range.',
     remedy: 'Choose an integer from -9223372036854775808 to 9223372036854775807.',
-    headers: {},
     example: '`id` must be an integer from -9223372036854775808 to 9223372036854775807.',
   },
   textNotStorable: {
     code: 40003,
-    status: 400,
     when: '`name` or `tag` holds text that cannot be stored exactly: U+0000 or a lone surrogate.',
     remedy: 'Remove that character.',
-    headers: {},
     example: '`name` holds U+0000 or a lone surrogate, which cannot be stored exactly.',
   },
   idTaken: {
     code: 40004,
-    status: 400,
     when: '`id` belongs to a different plant.',
     remedy: 'Choose another `id`. To retry a create, send the same `name` and `tag` again.',
-    headers: {},
     example: 'The id 7 belongs to a plant with another name or tag.',
   },
   authorizationMalformed: {
     code: 40005,
-    status: 400,
-    when: 'The Authorization header is malformed (RFC 6750 §3.1, invalid_request), or there is more than one.',
+    when:
+      'The Authorization header is malformed (RFC 6750 §3.1, invalid_request), or there is ' +
+      'more than one.',
     remedy: 'Send one header of the form `Authorization: Bearer TOKEN`.',
     headers: { 'WWW-Authenticate': 'Bearer error="invalid_request"' },
     example: 'The Authorization header is malformed: it does not start with a scheme and a space.',
   },
   httpMalformed: {
     code: 40006,
-    status: 400,
     when: 'The request is not well-formed HTTP.',
     remedy: 'Send HTTP/1.1 as RFC 9112 describes it.',
     headers: closing,
@@ -80,7 +85,6 @@ export const problems = {
   },
   tokenMissing: {
     code: 40100,
-    status: 401,
     when: 'There is no bearer token.',
     remedy: 'Send the header `Authorization: Bearer TOKEN`.',
     headers: { 'WWW-Authenticate': 'Bearer' },
@@ -88,7 +92,6 @@ export const problems = {
   },
   tokenInvalid: {
     code: 40101,
-    status: 401,
     when: 'The token is not valid: unknown, revoked, expired, or a JWT that breaks a rule.',
     remedy: 'Get a new token from the operator or the identity provider.',
     headers: { 'WWW-Authenticate': 'Bearer error="invalid_token"' },
@@ -96,7 +99,6 @@ export const problems = {
   },
   scopeInsufficient: {
     code: 40300,
-    status: 403,
     when: 'The token may not create plants.',
     remedy: 'Use a token with the role `create`, or a JWT with the scope that the message names.',
     headers: { 'WWW-Authenticate': 'Bearer error="insufficient_scope"' },
@@ -105,24 +107,20 @@ export const problems = {
   },
   pathUnknown: {
     code: 40400,
-    status: 404,
     when: 'There is nothing at this path.',
     remedy: 'Check the address, and the base path that the operator has set.',
-    headers: {},
     example:
-      'There is nothing at this path. Plants are created at /plants, below the base path of the service; /docs tells how.',
+      'There is nothing at this path. Plants are created at /plants, below the base path ' +
+      'of the service; /docs tells how.',
   },
   methodNotAllowed: {
     code: 40500,
-    status: 405,
     when: 'The path does not take this method.',
     remedy: 'Use a method that the `Allow` header names.',
-    headers: {},
     example: 'The method "GET" is not allowed here; use POST.',
   },
   requestTimeout: {
     code: 40800,
-    status: 408,
     when: 'The request took too long to arrive.',
     remedy: 'Send the request again, and faster.',
     headers: closing,
@@ -130,7 +128,6 @@ export const problems = {
   },
   bodyTooLarge: {
     code: 41300,
-    status: 413,
     when: 'The body is over the limit.',
     remedy: 'Send a smaller plant.',
     headers: closing,
@@ -138,16 +135,13 @@ export const problems = {
   },
   mediaTypeUnsupported: {
     code: 41500,
-    status: 415,
     when: 'The body is not `application/json` in UTF-8, or it has a Content-Encoding.',
     remedy: 'Send `Content-Type: application/json` and no `Content-Encoding`.',
-    headers: {},
     example:
       'The body must have the header `Content-Type: application/json`, and be encoded as UTF-8.',
   },
   expectationFailed: {
     code: 41700,
-    status: 417,
     when: 'The request has an `Expect` other than `100-continue`.',
     remedy: 'Leave the `Expect` header out.',
     headers: closing,
@@ -155,7 +149,6 @@ export const problems = {
   },
   rateLimited: {
     code: 42900,
-    status: 429,
     when: 'The token has sent more creates than its rate allows. The plant was not stored.',
     remedy: 'Retry after the time in `Retry-After`, and send fewer creates.',
     headers: retrySoon,
@@ -164,7 +157,6 @@ export const problems = {
   },
   headersTooLarge: {
     code: 43100,
-    status: 431,
     when: 'The header fields are too large.',
     remedy: 'Send fewer or shorter header fields.',
     headers: closing,
@@ -172,33 +164,36 @@ export const problems = {
   },
   defect: {
     code: 50000,
-    status: 500,
-    when: 'A defect of the service. The log has the defect under the id of the `X-Request-Id` header.',
+    when:
+      'A defect of the service. The log has the defect under the id of the `X-Request-Id` ' +
+      'header.',
     remedy: 'Retry with the same `id`, and give the request id to the operator.',
-    headers: {},
     example:
-      'The service has a defect, and whether the plant was stored is not known. Retry with the same id; the request id is 5f0c9d2e41b7-3k.',
+      'The service has a defect, and whether the plant was stored is not known. Retry ' +
+      'with the same id; the request id is 5f0c9d2e41b7-3k.',
   },
   overloaded: {
     code: 50300,
-    status: 503,
-    when: 'Too many plants wait to be stored, or incomplete bodies take all the memory for bodies. The plant was not stored.',
+    when:
+      'Too many plants wait to be stored, or incomplete bodies take all the memory for ' +
+      'bodies. The plant was not stored.',
     remedy: 'Retry after the time in `Retry-After`.',
     headers: retrySoon,
     example: 'Too many plants are waiting to be stored. This one was not stored; retry later.',
   },
   storeUnavailable: {
     code: 50301,
-    status: 503,
-    when: 'The store cannot take writes now (its disk is full, or the store is locked, read-only or away), or the token cannot be checked now.',
+    when:
+      'The store cannot take writes now (its disk is full, or the store is locked, ' +
+      'read-only or away), or the token cannot be checked now.',
     remedy: 'Retry with the same `id` after the time in `Retry-After`.',
     headers: retrySoon,
     example:
-      'The store cannot take writes now. Retry with the same id: that is safe, also if this plant was stored.',
+      'The store cannot take writes now. Retry with the same id: that is safe, also if ' +
+      'this plant was stored.',
   },
   shuttingDown: {
     code: 50302,
-    status: 503,
     when: 'The service is shutting down. The plant was not stored.',
     remedy: 'Retry after the time in `Retry-After`.',
     headers: { ...retrySoon, ...closing },
@@ -206,13 +201,12 @@ export const problems = {
   },
   versionUnsupported: {
     code: 50500,
-    status: 505,
     when: 'The HTTP version is neither 1.0 nor 1.1.',
     remedy: 'Use HTTP/1.1.',
     headers: closing,
     example: 'The supported versions are HTTP/1.1 and HTTP/1.0.',
   },
-} as const satisfies Record<string, ClientProblem>;
+} as const satisfies Record<string, Row>);
 
 export type ProblemName = keyof typeof problems;
 
@@ -244,14 +238,7 @@ export const reasonPhrases: Readonly<Record<number, string>> = {
   500: 'Internal Server Error',
   503: 'Service Unavailable',
   505: 'HTTP Version Not Supported',
-} satisfies Record<
-  SuccessStatus | OperatorStatus | (typeof problems)[ProblemName]['status'],
-  string
->;
-
-type SuccessStatus = 200 | 201 | 204 | 304;
-/** Only from the operators' listener. */
-type OperatorStatus = 409 | 421;
+};
 
 /** A refused request. The message says what is wrong, where, and what to do. */
 export class Refusal {

@@ -107,7 +107,10 @@ export function isSpaceLow({ bytes, freeBytes }: Pick<FileSystem, 'bytes' | 'fre
 export function shortOfSpace(folder: string, neededBytes: number): string | undefined {
   const { bytes, freeBytes } = fileSystemOf(folder);
   if (bytes === 0 || freeBytes >= neededBytes) return undefined;
-  return `the disk is too full: ${sizeText(neededBytes)} are needed in ${folder}, and ${sizeText(freeBytes)} are free`;
+  return (
+    `the disk is too full: ${sizeText(neededBytes)} are needed in ${folder}, and ` +
+    `${sizeText(freeBytes)} are free`
+  );
 }
 
 /** The path itself, or the nearest existing folder above it. */

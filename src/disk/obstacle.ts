@@ -70,7 +70,10 @@ function lackOfRoom(
   switch (-errno) {
     case ENOSPC:
       if (inodes > 0 && freeInodes === 0)
-        return `the disk is full: two more files are needed in ${folder}, and its file system has no free inodes; remove files there`;
+        return (
+          `the disk is full: two more files are needed in ${folder}, and its file system ` +
+          'has no free inodes; remove files there'
+        );
       return `the disk is full: ${needs}, and ${sizeText(freeBytes)} are free; make room`;
     case EDQUOT:
       return `the quota is used up: ${needs}; make room, or raise the quota`;
@@ -87,7 +90,10 @@ const { ENOSPC, EDQUOT, EROFS, EACCES } = osConstants.errno;
 
 function deadLink(path: string): string | undefined {
   if (!lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink()) return undefined;
-  return `${path} is a link to ${readlinkSync(path)}, which does not exist; mount or make the target of the link`;
+  return (
+    `${path} is a link to ${readlinkSync(path)}, which does not exist; mount or make the ` +
+    'target of the link'
+  );
 }
 
 function denial(path: string, mode: number): string | undefined {

@@ -42,7 +42,9 @@ export function withinDescriptors({ httpThreads, connectionsMax, opsPort }: Want
     connectionsMax === 'auto' ? Math.min(left, limits.service.connectionsMax) : connectionsMax;
   if (left >= needed) return { threadCount, connectionsMax: fitting, opsConnectionsMax };
   throw new DescriptorsError(
-    `${needed} connections on ${threadCount} threads need ${descriptors - left + needed} file descriptors, and the process may have ${descriptors}; raise the limit with ulimit -n, or lower --http-threads`,
+    `${needed} connections on ${threadCount} threads need ${descriptors - left + needed} ` +
+      `file descriptors, and the process may have ${descriptors}; raise the limit with ` +
+      'ulimit -n, or lower --http-threads',
   );
 }
 
