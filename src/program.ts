@@ -4,6 +4,7 @@ import { join, relative, sep } from 'node:path';
 import { getAsset, getAssetKeys, getRawAsset, isSea } from 'node:sea';
 import { fileURLToPath } from 'node:url';
 import { Worker, type WorkerOptions } from 'node:worker_threads';
+import manifest from '../package.json' with { type: 'json' };
 
 /*
  * Where the program is. It runs in one of three forms: from its source, from the bundle that
@@ -17,6 +18,22 @@ export const form: Form = isSea()
   : import.meta.url.endsWith('/src/program.ts')
     ? 'source'
     : 'bundle';
+
+/** Version of the program. The description of the API has another version. */
+export const version: string = manifest.version;
+
+/** The build replaces the name with the commit of the source. */
+declare const COMMIT_OF_BUILD: string | null;
+
+/** What a report of a defect needs to say about the program. */
+export const build = {
+  version,
+  commit: form === 'source' ? null : COMMIT_OF_BUILD,
+  form,
+  node: process.versions.node,
+  sqlite: process.versions['sqlite'],
+  platform: `${process.platform}-${process.arch}`,
+};
 
 /** The entry of each thread, in `src/`. The bundle of a thread has the name of the thread. */
 export const threadEntries = {
@@ -45,8 +62,7 @@ const moduleAssets: Readonly<Record<string, string>> = {
   'console/lib/preact-hooks.js': 'preact/hooks',
   'console/lib/uplot.js': 'uplot/dist/uPlot.iife.min.js',
   'console/lib/uplot.css': 'uplot/dist/uPlot.min.css',
-  'console/lib/age-text.ts': './age-text.ts',
-  'console/lib/size-text.ts': './size-text.ts',
+  'console/lib/quantity-text.ts': './quantity-text.ts',
   'reference/theme.css': './ops/console/page/theme.css',
 };
 

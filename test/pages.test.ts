@@ -4,7 +4,7 @@ import { dirname, join, normalize } from 'node:path';
 import { test } from 'node:test';
 import { clients, setUp } from '../clients/generated/clients.ts';
 import { limits } from '../src/limits.ts';
-import { sizeText } from '../src/size-text.ts';
+import { sizeText } from '../src/quantity-text.ts';
 import { blocksOf, pages, readPage, root } from './helpers/pages.ts';
 
 const linesMax = 250;

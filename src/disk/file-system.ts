@@ -2,7 +2,7 @@ import { existsSync, type StatsFs, statfsSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { limits } from '../limits.ts';
-import { sizeText } from '../size-text.ts';
+import { sizeText } from '../quantity-text.ts';
 
 /**
  * What a file system means for a database:

@@ -18,7 +18,7 @@ import {
 } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import { sizeText } from '../size-text.ts';
+import { sizeText } from '../quantity-text.ts';
 
 /** Makes a folder and its missing parents. They survive a power cut. */
 export function makeFolderDurably(path: string): void {

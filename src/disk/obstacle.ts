@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { constants as osConstants, userInfo } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { sizeText } from '../size-text.ts';
+import { sizeText } from '../quantity-text.ts';
 import { fileSystemOf } from './file-system.ts';
 import { isErrno, isSystemError } from './files.ts';
 

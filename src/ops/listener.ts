@@ -19,10 +19,10 @@ import { type Listener, listen } from '../http/listener.ts';
 import { type RequestHead, targetMalformed } from '../http/request-head.ts';
 import type { TlsMaterial } from '../http/tls.ts';
 import { limits } from '../limits.ts';
-import { reused } from '../reused.ts';
 import { sharedCounter } from '../threads/shared-counter.ts';
 import { type Handler, operatorRequest, sendAnswer } from './answer.ts';
 import type { Probes } from './health/probes.ts';
+import { reused } from './reused.ts';
 
 export interface OperatorListenerOptions {
   readonly opsHost: string;

@@ -29,7 +29,7 @@ import type { Tally } from '../access/tally.ts';
 import { type ProblemName, problems } from '../contract/problems.ts';
 import type { Exchange } from '../http/exchange.ts';
 import { limits } from '../limits.ts';
-import { version } from '../version.ts';
+import { version } from '../program.ts';
 import type { Log } from './log.ts';
 import { type HttpThreadMeasures, ObservedCreate, type ObserveTraced } from './observer.ts';
 

@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import { type Manifest, manifestPath } from '../../backup/manifest.ts';
 import { formatBackupName } from '../../backup/name.ts';
 import { retentionText } from '../../config/values.ts';
-import { sizeText } from '../../size-text.ts';
+import { sizeText } from '../../quantity-text.ts';
 import type { StoreLocation } from '../../store/location.ts';
 import { engineOf } from '../../stores.ts';
 import { command, type Terminal } from '../command.ts';

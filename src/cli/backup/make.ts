@@ -1,16 +1,16 @@
 import { existsSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { ageText } from '../../age-text.ts';
 import { type Manifest, manifestPath, manifestText } from '../../backup/manifest.ts';
 import { parseBackupName } from '../../backup/name.ts';
 import { type BackupInSeries, listSeries, nextInSeries } from '../../backup/series.ts';
 import type { Retention } from '../../config/values.ts';
 import { createFileDurably, linkDurably } from '../../disk/files.ts';
 import { limits } from '../../limits.ts';
+import { version } from '../../program.ts';
+import { ageText } from '../../quantity-text.ts';
 import { StoreError, StoreOpenError } from '../../store/errors.ts';
 import { fileLocation, type StoreLocation } from '../../store/location.ts';
 import { commandFor, engineOf, openExistingStore, sqliteEngine } from '../../stores.ts';
-import { version } from '../../version.ts';
 import { CommandError, type Terminal } from '../command.ts';
 import { differencesOf, makeStoreCopy } from '../transfer/store-copy.ts';
 import { refuseStoreFile } from '../transfer/store-files.ts';

@@ -6,7 +6,7 @@ import {
   nearestExisting,
 } from '../../disk/file-system.ts';
 import { limits } from '../../limits.ts';
-import { sizeText } from '../../size-text.ts';
+import { sizeText } from '../../quantity-text.ts';
 import type { SqliteLocation } from '../../store/location.ts';
 import { error, type Finding, ok, warning } from './check.ts';
 import type { Machine } from './machine-checks.ts';

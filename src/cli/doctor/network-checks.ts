@@ -1,5 +1,5 @@
 import { limits } from '../../limits.ts';
-import { sizeText } from '../../size-text.ts';
+import { sizeText } from '../../quantity-text.ts';
 import type { PostgresLocation } from '../../store/location.ts';
 import type { DatabaseCondition } from '../../stores.ts';
 import { type Finding, ok, warning } from './check.ts';

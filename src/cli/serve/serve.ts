@@ -1,15 +1,15 @@
 import { resolve } from 'node:path';
-import { ageText } from '../../age-text.ts';
 import type { ServiceBackups } from '../../backup/schedule.ts';
 import type { Environment } from '../../config/environment.ts';
 import type { Values } from '../../config/flags.ts';
 import { UsageError } from '../../config/values.ts';
 import { limits } from '../../limits.ts';
+import { version } from '../../program.ts';
+import { ageText } from '../../quantity-text.ts';
 import type { ServiceConfig } from '../../service/config.ts';
 import { type Log, openLog } from '../../service/log.ts';
 import { type Service, startService } from '../../service/service.ts';
 import { engineOf } from '../../stores.ts';
-import { version } from '../../version.ts';
 import { command, type Terminal } from '../command.ts';
 import { commandsOf } from '../engines.ts';
 import { fixedToken, fixedTokenChars } from '../fixed-token.ts';

@@ -3,11 +3,11 @@ import { resolve } from 'node:path';
 import { readFirstToken } from '../../access/first-token.ts';
 import { tokenVariable } from '../../config/command-line.ts';
 import { isSystemError } from '../../disk/files.ts';
+import { version } from '../../program.ts';
 import type { ServiceConfig } from '../../service/config.ts';
 import type { Service } from '../../service/service.ts';
 import { shellQuoted } from '../../store/command-text.ts';
 import { commandFor, engineOf } from '../../stores.ts';
-import { version } from '../../version.ts';
 
 /** The first lines on a terminal, with a create to copy into a shell. */
 export function welcome(service: Service, config: ServiceConfig, token: TokenToTry): string[] {

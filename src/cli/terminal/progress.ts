@@ -1,6 +1,6 @@
 import { followProgress, type Now } from '../../backup/progress.ts';
 import { limits } from '../../limits.ts';
-import { sizeText } from '../../size-text.ts';
+import { sizeText } from '../../quantity-text.ts';
 import type { Terminal } from '../command.ts';
 
 interface Output {

@@ -1,7 +1,7 @@
 import { expiresSoon } from '../../access/opaque-tokens.ts';
-import { distanceText } from '../../age-text.ts';
 import { type ProblemName, problems } from '../../contract/problems.ts';
 import { limits } from '../../limits.ts';
+import { distanceText } from '../../quantity-text.ts';
 import type { TokenRecord } from '../../store/tokens.ts';
 import type { LastRun, Matter, Overview } from '../contract.ts';
 import { type RefusedToken, refusedIn, type TokenFigureTable } from '../token-figures.ts';

@@ -1,5 +1,4 @@
 import { limits } from '../../limits.ts';
-import { reused } from '../../reused.ts';
 import type { BackupRecord } from '../../store/backups.ts';
 import type { CommitPromise } from '../../store/store.ts';
 import type { TokenRecord } from '../../store/tokens.ts';
@@ -9,6 +8,7 @@ import type { Backup, LastRun, Overview, StoreSizes } from '../contract.ts';
 import type { Health } from '../health/health.ts';
 import { type Count, missingPlants } from '../metrics/plant-count.ts';
 import type { Samples } from '../metrics/samples.ts';
+import { reused } from '../reused.ts';
 import type { TokenFigureTable } from '../token-figures.ts';
 import { mattersIn } from './attention.ts';
 import { answerJson, isoTime } from './json.ts';

@@ -1,5 +1,5 @@
 import { limits } from '../../limits.ts';
-import { sizeText } from '../../size-text.ts';
+import { sizeText } from '../../quantity-text.ts';
 import { bestEffort } from '../best-effort.ts';
 import type { Check, Readiness } from '../contract.ts';
 import type { RecentCreates } from '../metrics/samples.ts';

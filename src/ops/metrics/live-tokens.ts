@@ -1,6 +1,6 @@
 import { limits } from '../../limits.ts';
-import { reused } from '../../reused.ts';
 import type { TokenReader, TokenRecord } from '../../store/tokens.ts';
+import { reused } from '../reused.ts';
 
 /**
  * Reads the tokens in force on demand, at most once in `limits.ops.liveTokensEveryMs`, unless a read

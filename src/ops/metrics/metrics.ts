@@ -2,7 +2,6 @@ import { isUsedSinceRotation } from '../../access/opaque-tokens.ts';
 import { problemNames, problems } from '../../contract/problems.ts';
 import { listedTokenName } from '../../store/tokens.ts';
 import { distributionOf, plantsBounds, secondsBounds, sumOf } from '../../threads/measures.ts';
-import { version } from '../../version.ts';
 import type { Figures } from './figures.ts';
 import { createsOf } from './samples.ts';
 

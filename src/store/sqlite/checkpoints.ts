@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { limits } from '../../limits.ts';
-import { sizeText } from '../../size-text.ts';
+import { sizeText } from '../../quantity-text.ts';
 import { StoreError } from '../errors.ts';
 import { walBytesKept } from './database.ts';
 import { storeError } from './errors.ts';

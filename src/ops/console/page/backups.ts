@@ -1,5 +1,4 @@
-import { distanceText, intervalText } from '../../../age-text.ts';
-import { sizeText } from '../../../size-text.ts';
+import { distanceText, intervalText, sizeText } from '../../../quantity-text.ts';
 import type { BackupList, ListedBackup, RunningBackup } from '../../contract.ts';
 import type { PageProps } from './state.ts';
 import {

@@ -1,4 +1,4 @@
-import { sizeText } from '../../../size-text.ts';
+import { sizeText } from '../../../quantity-text.ts';
 import type { Backup, Check, Matter, Overview } from '../../contract.ts';
 import { Chart, type ChartProps } from './chart.ts';
 import type { PageProps } from './state.ts';

@@ -6,7 +6,7 @@ import {
   type VNode,
 } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { distanceText } from '../../../age-text.ts';
+import { distanceText } from '../../../quantity-text.ts';
 import type { Time } from '../../contract.ts';
 
 export type Children = ComponentChildren;

@@ -1,8 +1,9 @@
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 const dayMs = 24 * hourMs;
+const sizeUnits = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
 
-/** An age, or a time that is left, for people: `45 s`, `90 min`, `30 h` or `12 days`. @param whole drops the fraction */
+/** An age, or a time that is left: `45 s`, `90 min`, `30 h` or `12 days`. */
 export function ageText(ms: number, whole = Math.floor): string {
   if (ms < 2 * minuteMs) return `${whole(ms / 1_000)} s`;
   if (ms < 2 * hourMs) return `${whole(ms / minuteMs)} min`;
@@ -17,8 +18,16 @@ export function intervalText(ms: number): string {
   return ms % minuteMs === 0 ? `${ms / minuteMs} min` : `${ms / 1_000} s`;
 }
 
-/** `3 min ago` or `in 3 days`. A time to come is rounded: a day is still `in 24 h` a second later. @param time ISO 8601 */
+/** `3 min ago` or `in 3 days`. A time to come is rounded: a day is `in 24 h` a second later, too. */
 export function distanceText(time: string, nowMs: number): string {
   const ms = Date.parse(time) - nowMs;
   return ms > 0 ? `in ${ageText(ms, Math.round)}` : `${ageText(-ms)} ago`;
+}
+
+/** A size with at most three significant digits: `71.3 GiB`, `512 KiB`, `0 B`. */
+export function sizeText(bytes: number): string {
+  let value = bytes;
+  let power = 0;
+  for (; value >= 999.5 && power < sizeUnits.length - 1; power += 1) value /= 1_024;
+  return `${Number(value.toPrecision(3))} ${sizeUnits[power]}`;
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { reused } from '../src/reused.ts';
+import { reused } from '../../src/ops/reused.ts';
 
 test('calls share the load under way and its result, without a time for ever', async () => {
   let loads = 0;
