@@ -18,7 +18,7 @@ export function intervalText(ms: number): string {
   return ms % minuteMs === 0 ? `${ms / minuteMs} min` : `${ms / 1_000} s`;
 }
 
-/** `3 min ago` or `in 3 days`. A time to come is rounded: a day is `in 24 h` a second later, too. */
+/** `3 min ago` or `in 3 days`. A time to come is rounded. */
 export function distanceText(time: string, nowMs: number): string {
   const ms = Date.parse(time) - nowMs;
   return ms > 0 ? `in ${ageText(ms, Math.round)}` : `${ageText(-ms)} ago`;

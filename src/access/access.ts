@@ -1,12 +1,10 @@
 import type { Rate, TokenRecord } from '../store/tokens.ts';
 import type { Tally } from './tally.ts';
 
-/** The sender of a request. `id` is 0 for the fixed token of the environment. */
 export interface Caller {
   readonly id: number;
   readonly name: string;
   readonly role: TokenRecord['role'];
-  /** Undefined: as many creates as the service takes. */
   readonly rate: Rate | undefined;
   /** The secrets of one name share a bucket. */
   readonly bucket: number;
@@ -28,9 +26,7 @@ export class Denial {
   }
 }
 
-/** The token cannot be judged now. */
 export class Outage {
-  /** For operators. */
   readonly cause: string;
 
   constructor(cause: string) {

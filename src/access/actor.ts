@@ -6,10 +6,8 @@ import { limits } from '../limits.ts';
  */
 export const commandLineName = 'command line';
 
-/** Makes the token of a new store. */
 export const firstStartName = 'first start';
 
-/** The name of who changes a token, in bounds, for its record. */
 export function actorText(name: string): string {
   const { actorCharsMax } = limits.access;
   if (name.length <= actorCharsMax) return name;

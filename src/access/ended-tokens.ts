@@ -5,8 +5,8 @@ import type { TokenReader, TokenRecord } from '../store/tokens.ts';
 type Found = ReadonlyMap<string, TokenRecord>;
 
 /**
- * Finds the records of refused tokens: a token that is revoked or expired is still in the store. The
- * requests that have waited for one read of the tokens share one lookup of
+ * Finds the records of refused tokens: a token that is revoked or expired is still in the store.
+ * The requests that have waited for one read of the tokens share one lookup of
  * `limits.access.endedLookupsMax` tokens, so that a flood of made-up tokens costs the store little.
  *
  * @param waitMs time that a request waits for the lookup

@@ -15,14 +15,12 @@ export interface TokenWish {
   /** Undefined: valid until it is revoked. */
   readonly validMs: number | undefined;
   readonly rate?: Rate | undefined;
-  /** Who makes the token. */
   readonly by?: string;
 }
 
 export interface IssuedToken {
   /** The secret. It is not stored. */
   readonly token: string;
-  /** Milliseconds since the epoch. */
   readonly expiresAtMs: number | undefined;
 }
 
@@ -63,7 +61,6 @@ export async function issueToken(
 
 export interface RotationWish {
   readonly name: string;
-  /** As in `TokenRotation`. */
   readonly graceMs: number;
   readonly validMs: number | undefined;
   readonly by?: string;
@@ -75,8 +72,8 @@ export interface RotatedSecret extends IssuedToken, Pick<NewToken, 'role' | 'rat
 }
 
 /**
- * Gives a token a new secret, which every running service admits at once. The secret before stays in
- * force for the grace.
+ * Gives a token a new secret, which every running service admits at once. The secret before stays
+ * in force for the grace.
  *
  * @throws StoreError
  */
@@ -101,7 +98,6 @@ export async function rotateToken(
 
 export interface TokenRefusal {
   readonly refusal: keyof typeof refusals;
-  /** Words for the operator. */
   readonly message: string;
 }
 

@@ -68,11 +68,9 @@ interface LiveToken extends Caller {
 
 export interface OpaqueTokensOptions {
   readonly store: TokenReader & TokenWriter;
-  /** A token that is not in the store, and is valid while the process runs. */
   readonly fixedToken: string | undefined;
   /** Number of threads with tokens of their own. */
   readonly threads: number;
-  /** Milliseconds since the epoch. */
   readonly now: () => number;
   readonly onError: (message: string, error: unknown) => void;
   readonly newTally: NewTally;
@@ -82,9 +80,9 @@ export interface OpaqueTokensOptions {
 
 /**
  * Access by the tokens of a store. The tokens are read every `limits.access.refreshMs`, so that
- * every service refuses a revoked or expired token within `limits.access.staleMs`. If they cannot be
- * read for this time, no token is admitted. An unknown token causes a read, so that a new token is
- * admitted as soon as it is stored.
+ * every service refuses a revoked or expired token within `limits.access.staleMs`. If they cannot
+ * be read for this time, no token is admitted. An unknown token causes a read, so that a new token
+ * is admitted as soon as it is stored.
  *
  * @throws StoreError if the tokens cannot be read at the start
  */

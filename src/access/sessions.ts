@@ -26,8 +26,8 @@ interface SignedIn {
 }
 
 /**
- * A secret has 256 random bits, and the store keeps its hash only. The store looks up by hash, which
- * a guesser cannot choose.
+ * A secret has 256 random bits, and the store keeps its hash only. The store looks up by hash,
+ * which a guesser cannot choose.
  *
  * @param now milliseconds since the epoch
  */

@@ -8,7 +8,6 @@ import { hashToken } from './opaque-tokens.ts';
 export interface SignInLink {
   /** 256 random bits. The store keeps a hash. */
   readonly secret: string;
-  /** Milliseconds since the epoch. */
   readonly expiresAtMs: number;
 }
 

@@ -2,7 +2,6 @@ import type { ProblemName } from '../contract/problems.ts';
 
 /** What became of the requests of a token, or of a subject, on one thread since its last report. */
 export interface TokenCounts {
-  /** As `Caller.id`. */
   readonly id: number;
   /** As plants of the token are listed. */
   readonly name: string;
@@ -41,7 +40,6 @@ export class Tally {
     refusals.set(problem, (refusals.get(problem) ?? 0) + 1);
   }
 
-  /** The counts since the last call. */
   take(): TokenCounts {
     const counts = this.counts ?? this.begin();
     this.counts = undefined;
@@ -56,5 +54,4 @@ export class Tally {
   }
 }
 
-/** Makes the tally of a caller. */
 export type NewTally = (id: number, name: string) => Tally;

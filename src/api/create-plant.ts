@@ -31,7 +31,6 @@ export interface CreatePlantOptions {
   readonly limiter: RateLimiter;
   readonly queue: CommitQueue;
   readonly bodyBytesMax: number;
-  /** For refused callers. */
   readonly throttle: Throttle;
   readonly observe: Observe;
 }

@@ -22,7 +22,6 @@ export interface CreateObserver {
     transaction: Transaction | undefined,
     failure: string | undefined,
   ): void;
-  /** The reply is a 200. */
   answered(): void;
   /** The client has left. Its plant may still be stored. May be called twice. */
   clientClosed(): void;

@@ -7,13 +7,10 @@ import { type CreatePlantOptions, createPlant } from './create-plant.ts';
 import { referenceRoutes } from './reference/routes.ts';
 
 export interface RoutesOptions extends CreatePlantOptions {
-  /** Starts with a slash and ends without one; empty at the root. */
   readonly basePath: string;
-  /** The published description, as JSON. */
   readonly openApi: string;
 }
 
-/** The routes of the public listener. */
 export function routes(options: RoutesOptions): Handle {
   const describe = (exchange: Exchange) => sendJson(exchange, options.openApi);
   const paths: Record<string, Record<string, Handle>> = {

@@ -1,6 +1,5 @@
 import { limits } from '../limits.ts';
 
-/** Runs a step at once or later. */
 export type Throttle = (step: () => void) => void;
 
 /**

@@ -1,7 +1,6 @@
 export const int64Min = -(2n ** 63n);
 export const int64Max = 2n ** 63n - 1n;
 
-/** Digits of the longest int64. */
 const int64Digits = 19;
 
 const plainInteger = /^-?[0-9]+$/;

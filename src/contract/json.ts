@@ -143,8 +143,8 @@ class JsonReader {
     }
     this.position += 1;
     if (!escaped) return this.text.slice(start + 1, this.position - 1);
-    // Cannot throw, because the grammar has been checked. Only a string by itself: within an object,
-    // V8 14.6 confuses an escaped name with a name of an earlier text (nodejs/node#63785).
+    // Cannot throw, because the grammar has been checked. Only a string by itself: within an
+    // object, V8 14.6 confuses an escaped name with a name of an earlier text (nodejs/node#63785).
     return JSON.parse(this.text.slice(start, this.position)) as string;
   }
 

@@ -2,7 +2,6 @@ import { headerFields, responses } from './openapi-responses.ts';
 import { schemaReference, schemas } from './openapi-schemas.ts';
 
 export interface OpenApiOptions {
-  /** Starts with a slash and ends without one; empty at the root. */
   readonly basePath: string;
   readonly bodyBytesMax: number;
 }

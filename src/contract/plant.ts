@@ -9,7 +9,6 @@ export interface Plant {
   readonly tag: string | undefined;
 }
 
-/** Byte for byte. */
 export function isSamePlant(one: Plant, other: Plant): boolean {
   return one.name === other.name && one.tag === other.tag;
 }
@@ -77,7 +76,6 @@ function isStorable(text: string): boolean {
   return text.isWellFormed() && !text.includes('\0');
 }
 
-/** A conflict. */
 export function idTaken(id: bigint): Refusal {
   return new Refusal('idTaken', `The id ${id} belongs to a plant with another name or tag.`);
 }
@@ -92,9 +90,9 @@ export function newPlantLine(plant: NewPlant, more: Readonly<Record<string, stri
 }
 
 /**
- * Index of the first sequence that is not UTF-8. Decoding replaces it by U+FFFD. So the encoded text
- * differs from the body: at the first byte of U+FFFD, or at a later byte if the sequence begins like
- * U+FFFD.
+ * Index of the first sequence that is not UTF-8. Decoding replaces it by U+FFFD. So the encoded
+ * text differs from the body: at the first byte of U+FFFD, or at a later byte if the sequence
+ * begins like U+FFFD.
  */
 export function brokenByte(body: Buffer): number {
   const encoded = Buffer.from(body.toString('utf8'));

@@ -2,7 +2,6 @@
 export interface Problem {
   /** The `error` member of the reply; an int32. Numbers are never reused and never renumbered. */
   readonly code: number;
-  /** HTTP status code. */
   readonly status: number;
   readonly when: string;
   /** What the client should do. */
@@ -11,7 +10,6 @@ export interface Problem {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** An error that clients get. */
 export interface ClientProblem extends Problem {
   /** A message as the service sends it. A test compares it with a reply. */
   readonly example: string;
@@ -210,12 +208,11 @@ export const problems = withStatus({
 
 export type ProblemName = keyof typeof problems;
 
-/** In the order of the catalogue. */
 export const problemNames = Object.keys(problems) as ProblemName[];
 
 /**
- * The reason phrase of every status in use (RFC 9110 §15). Loading those of `node:http` would take a
- * tenth of the start.
+ * The reason phrase of every status in use (RFC 9110 §15). Loading those of `node:http` would take
+ * a tenth of the start.
  */
 export const reasonPhrases: Readonly<Record<number, string>> = {
   200: 'OK',

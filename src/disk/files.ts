@@ -95,7 +95,6 @@ export function isOpenToOthers(path: string): boolean {
   return (statSync(path).mode & 0o004) !== 0;
 }
 
-/** `readSmallFile` without blocking the thread. */
 export async function readSmallFileLater(
   path: string,
   bytesMax: number,
@@ -182,7 +181,6 @@ export function identityOf(path: string): string | undefined {
   return stats && `${stats.dev}:${stats.ino}`;
 }
 
-/** `isAbsent` without blocking the thread. */
 export function isAbsentLater(path: string): Promise<boolean> {
   return stat(path).then(
     () => false,
@@ -190,7 +188,6 @@ export function isAbsentLater(path: string): Promise<boolean> {
   );
 }
 
-/** Whether a system call failed. */
 export function isSystemError(error: unknown): error is NodeJS.ErrnoException {
   return error instanceof Error && 'syscall' in error;
 }

@@ -38,7 +38,6 @@ export class ArrivingBody {
     return this.decoder.isDone;
   }
 
-  /** As `BodyDecoder.read`. */
   read(input: Buffer, position: number): number | Refusal {
     return this.decoder.read(input, position);
   }

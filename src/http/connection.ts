@@ -15,24 +15,18 @@ interface ConnectionCounters {
   readonly connections: SharedCounter;
   /** Unanswered requests behind another request. */
   readonly pipelinedRequests: SharedCounter;
-  /** Memory of bodies that have arrived in part. */
   readonly bodyBytes: SharedCounter;
 }
 
-/** Times in milliseconds. */
 export interface ConnectionOptions {
   readonly listener: ListenerState;
   readonly eviction?: Eviction;
   readonly counters: ConnectionCounters;
-  /** Connections that have sent nothing of a request yet. */
   readonly silent: Set<Connection>;
   readonly bodyBytesMax: number;
   readonly handle: Handle;
-  /** From the first byte of a request to the end of its head. */
   readonly headersMs: number;
-  /** From the first byte of a request to its last byte. */
   readonly requestMs: number;
-  /** A connection without a request. */
   readonly idleMs: number;
   /** A client that takes nothing of its replies for so long does not read. */
   readonly stuckMs: number;
@@ -274,7 +268,6 @@ export class Connection {
     if (!this.socket.writableNeedDrain) this.deadlines.limitIdle(this.options.idleMs);
   }
 
-  /** Ends the connection if no request is under way. */
   endIfIdle(): void {
     if (this.state === 'open' && this.isIdle()) this.linger();
   }

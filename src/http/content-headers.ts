@@ -10,7 +10,7 @@ export function refuseContent(head: RequestHead, bodyBytesMax: number): Refusal 
   return refuseLength(head, bodyBytesMax);
 }
 
-/** Refuses a Content-Length over the limit (41300). A body in chunks is refused while it arrives. */
+/** Refuses a Content-Length over the limit (41300). Chunks are refused while they arrive. */
 export function refuseLength({ framing }: RequestHead, bodyBytesMax: number): Refusal | undefined {
   return framing !== 'chunked' && framing > bodyBytesMax ? bodyTooLarge(bodyBytesMax) : undefined;
 }
@@ -44,8 +44,8 @@ const token = `${tokenCharacter}+`;
 const utf8 = '(?:utf-8|"\\\\?u\\\\?t\\\\?f\\\\?-\\\\?8")';
 
 /**
- * `application/json`, its parameters, and empty parameters (RFC 9110 §8.3.1, §5.6.6). Each charset
- * must be UTF-8. Other parameters are ignored.
+ * `application/json`, its parameters, and empty parameters (RFC 9110 §8.3.1, §5.6.6). Each
+ * charset must be UTF-8. Other parameters are ignored.
  */
 const jsonInUtf8 = new RegExp(
   `^application/json(?:[ \\t]*;(?:[ \\t]*(?:charset=${utf8}|(?!charset=)${token}=(?:${token}|${quotedString})))?)*$`,

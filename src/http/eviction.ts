@@ -1,5 +1,4 @@
 interface Evictable {
-  /** An IP address. */
   readonly address: string;
   destroy(): void;
 }

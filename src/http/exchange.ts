@@ -16,13 +16,10 @@ import type { RequestHead } from './request-head.ts';
 export interface ListenerState extends Clock {
   readonly events: ListenerEvents;
   readonly heads: RememberedHeads;
-  /** Starts the id of every request. */
   readonly requestIdPrefix: string;
-  /** Header lines of every refusal. */
   readonly refusalLines: string;
   /** Header lines of every reply but the last of a connection. */
   readonly keepAliveLines: string;
-  /** The Date header. */
   readonly date: string;
   nextRequestNumber(): number;
   /** Undefined: the client is the other end of the connection. */
@@ -46,18 +43,14 @@ export interface Reply {
   readonly lines: string;
   /** Text is sent with the head. Any other body is sent after it, as the client reads. */
   readonly body: string | Buffer;
-  /** The reply is the last of its connection. */
   readonly closes: boolean;
 }
 
 /** The connection of an exchange. */
 interface Owner {
   readonly listener: ListenerState;
-  /** The IP address at the other end. */
   readonly address: string;
-  /** The exchange has its reply now. */
   replied(exchange: Exchange): void;
-  /** Sends `100 Continue`. */
   continue(exchange: Exchange): void;
 }
 
@@ -76,7 +69,6 @@ export class Exchange {
   /** The reply to a HEAD has no body. */
   readonly isHead: boolean;
   private readonly mayExpectContinue: boolean;
-  /** Of the requests of the listener. */
   readonly number: number;
   /** Undefined: the other end of the connection. */
   private readonly forwardedClient: string | undefined;

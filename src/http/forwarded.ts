@@ -38,8 +38,8 @@ function endOf(lines: readonly string[] = []): string {
 }
 
 /**
- * One element of `Forwarded`, up to the next comma outside of quotes (RFC 7239 §4). A quote without
- * an end takes the rest.
+ * One element of `Forwarded`, up to the next comma outside of quotes (RFC 7239 §4). A quote
+ * without an end takes the rest.
  */
 const forwardedElement = /(?:"(?:[^"\\]|\\.)*(?:"|\\?$)|[^,"])+/gs;
 

@@ -10,9 +10,7 @@ import type { TlsMaterial } from './tls.ts';
 export interface ListenerOptions
   extends Omit<ConnectionOptions, 'listener' | 'silent' | 'headersMs' | 'stuckMs'> {
   readonly host: string;
-  /** 0 takes a free port. */
   readonly port: number;
-  /** Undefined: connections are not encrypted. */
   readonly tls?: TlsMaterial | undefined;
   /** Other threads, or another service of the user, may listen on the port, too. */
   readonly reusePort: boolean;
@@ -34,11 +32,8 @@ export interface ListenerOptions
 }
 
 export interface Listener {
-  /** `http://host:port` or `https://host:port` as bound. */
   readonly origin: string;
-  /** Connections from now on get the new certificate. */
   renewTls(material: TlsMaterial): void;
-  /** Stops accepting connections. Open connections stay. */
   stopAccepting(): void;
   /**
    * Ends each connection with the reply to its next request. After `idleMs`, ends idle connections

@@ -10,7 +10,7 @@ export class RememberedHeads {
   private readonly heads = new Map<string, RequestHead>();
   private chars = 0;
   private readonly labelField: string;
-  /** Matches the usual form of the field, whose value has no character for which a head is refused. */
+  /** The usual form of the field. No value of this form makes a head malformed. */
   private readonly labelLine: RegExp;
   private readonly labelEnd: string;
 
@@ -33,8 +33,8 @@ export class RememberedHeads {
     const text = bytes.toString('latin1', start, end);
     const label = this.labelField === '' ? undefined : this.findLabel(text);
     if (label === undefined) return this.recall(text);
-    // Clients repeat all but this value. To read and remember each head would take 9 µs; this takes
-    // 0.5 µs.
+    // Clients repeat all but this value. To read and remember each head would take 9 µs; this
+    // takes 0.5 µs.
     const { at, length } = label;
     const head = this.recall(text.slice(0, at) + text.slice(at + length));
     // Undefined if the head has a second label.

@@ -11,7 +11,6 @@ import type { Exchange, ListenerState, Reply } from './exchange.ts';
 export class ReplySender {
   /** The connection ends with the reply of this exchange (RFC 9112 §9.6). */
   last: Exchange | undefined;
-  /** Requests whose replies have not been sent. */
   private readonly due: Exchange[] = [];
   /** Bodies of replies that wait for the replies before them. */
   private waitingBytes = 0;
@@ -20,7 +19,6 @@ export class ReplySender {
   private file: Buffer | undefined;
   private readonly socket: Socket;
   private readonly listener: ListenerState;
-  /** Requests behind another request, on all connections of the process. */
   private readonly pipelined: SharedCounter;
 
   constructor(socket: Socket, listener: ListenerState, pipelined: SharedCounter) {
@@ -37,7 +35,6 @@ export class ReplySender {
     return this.due.length === 0 && this.file === undefined;
   }
 
-  /** The last reply of the connection has been sent. */
   get isFinished(): boolean {
     return this.last?.isOver === true && this.file === undefined;
   }
@@ -69,7 +66,6 @@ export class ReplySender {
     this.due.push(exchange);
   }
 
-  /** The exchange has its reply now. */
   noteReply(exchange: Exchange): void {
     this.waitingBytes += exchange.reply?.body.length ?? 0;
     if (exchange.reply?.closes) this.last = exchange;
@@ -147,7 +143,6 @@ export class ReplySender {
     for (const { taker } of this.due) taker?.noteClientClosed?.();
   }
 
-  /** The connection is closed. */
   abandon(): void {
     this.noteClientClosed();
     if (this.due.length > 1) this.pipelined.take(this.due.length - 1);

@@ -14,9 +14,7 @@ export interface RequestHead {
   readonly label: string | undefined;
   /** Bytes of the body, 0 without a body; or a body that ends with its last chunk. */
   readonly framing: number | 'chunked';
-  /** The client waits for `100 Continue` before it sends the body (RFC 9110 §10.1.1). */
   readonly expectsContinue: boolean;
-  /** The connection may serve another request (RFC 9112 §9.3). */
   readonly keepsAlive: boolean;
   /** Refuses a request of well-formed lines. Nothing is read behind such a request. */
   readonly fault: Refusal | undefined;
@@ -29,8 +27,9 @@ const fieldLine = new RegExp(`^(${tokenCharacter}+):([\\t -~\\x80-\\xff]*)$`);
 const unfinishedRequestLine = new RegExp(`^${tokenCharacter}*(?: +(?:[!-~]+(?: +[!-~]*)?)?)?\\r?$`);
 
 /**
- * Reads the request line and the field lines (RFC 9112 §3, §5). Refuses what another implementation
- * may read differently, so that a proxy and this service agree on where a request ends.
+ * Reads the request line and the field lines (RFC 9112 §3, §5). Refuses what another
+ * implementation may read differently, so that a proxy and this service agree on where a request
+ * ends.
  *
  * @param text latin1, without the empty line at the end
  * @param labelField in lower case; empty for none
@@ -188,7 +187,6 @@ function hasOption(options: string | undefined, option: string): boolean {
   return options.split(',').some((one) => trimSpace(one).toLowerCase() === option);
 }
 
-/** Code 40006. */
 export function malformed(why: string): Refusal {
   return new Refusal('httpMalformed', `The request is not well-formed HTTP: ${why}.`);
 }

@@ -11,12 +11,9 @@ const lineFeed = 0x0a;
 
 /** Reads heads and bodies from the bytes that have arrived on a connection. */
 export class RequestReader {
-  /** The client sends no more. */
   isEnded = false;
-  /** What is before `position` has been read. */
   private bytes: Buffer = nothing;
   private position = 0;
-  /** Empty lines that have been skipped since the last head. */
   private emptyLineBytes = 0;
   private readonly heads: RememberedHeads;
 

@@ -3,7 +3,6 @@ import type { Socket } from 'node:net';
 import { createServer, type TlsOptions } from 'node:tls';
 import { limits } from '../limits.ts';
 
-/** PEM texts. */
 export interface TlsMaterial {
   /** The certificate of the server, and then the certificates between it and the authority. */
   readonly certificate: string;
@@ -11,8 +10,8 @@ export interface TlsMaterial {
 }
 
 /**
- * TLS 1.2 and 1.3, with forward secrecy and authenticated encryption only (RFC 9325 §4.2). Sessions
- * are not resumed: clients keep their connections open.
+ * TLS 1.2 and 1.3, with forward secrecy and authenticated encryption only (RFC 9325 §4.2).
+ * Sessions are not resumed: clients keep their connections open.
  */
 export function tlsOptions({ certificate, key }: TlsMaterial): TlsOptions {
   return {
@@ -42,17 +41,14 @@ const ciphers = [
 ].join(':');
 
 export interface TlsLayer {
-  /** Takes a new connection. */
   accept(socket: Socket): void;
   /** Connections from now on get the new certificate. Open connections keep theirs. */
   renew(material: TlsMaterial): void;
   /** Ends handshakes that take too long. To be called every `limits.http.expiryCheckMs`. */
   expire(nowMs: number): void;
-  /** Ends all handshakes. */
   endHandshakes(): void;
 }
 
-/** A connection before the end of its handshake. */
 interface Handshake {
   readonly socket: Socket;
   readonly beganMs: number;

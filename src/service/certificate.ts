@@ -10,9 +10,7 @@ import type { Log } from './log.ts';
 /** A certificate that fits its key, and is valid now. */
 export interface Certificate {
   readonly material: TlsMaterial;
-  /** The hosts that it is for. */
   readonly names: string;
-  /** Milliseconds since the epoch. */
   readonly expiresAtMs: number;
 }
 
@@ -62,7 +60,6 @@ function attempt<T>(failure: string, read: () => T): T {
 
 /** The certificate of a listener, renewed from its files. */
 export interface CertificateWatch extends Disposable {
-  /** The certificate in force. */
   current(): Certificate;
   /**
    * Gets the certificate in force at once, because it may be newer than what the listener has, and

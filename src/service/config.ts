@@ -3,7 +3,6 @@ import type { Setting } from '../config/command-line.ts';
 import type { Network } from '../config/values.ts';
 import type { StoreLocation } from '../store/location.ts';
 
-/** Paths of PEM files. */
 export interface TlsFiles {
   readonly certificate: string;
   readonly key: string;
@@ -17,7 +16,6 @@ export class CertificateError extends Error {
 export interface OperatorConfig {
   readonly opsHost: string;
   readonly opsPort: number | 'off';
-  /** Undefined: connections are not encrypted. */
   readonly opsTls: TlsFiles | undefined;
   /** Host names in requests, besides `localhost` and addresses. */
   readonly opsNames: readonly string[];
@@ -33,7 +31,6 @@ export interface OperatorConfig {
 export interface ServiceConfig extends OperatorConfig {
   readonly host: string;
   readonly port: number;
-  /** Undefined: connections are not encrypted. */
   readonly tls: TlsFiles | undefined;
   readonly httpThreads: number | 'auto';
   /** Undefined: no tokens of identity providers. */

@@ -19,11 +19,9 @@ export interface HttpThreadOptions {
     readonly threadCount: number;
   };
   readonly log: ThreadLogOptions;
-  /** From `SharedStore.share`. */
   readonly store: StoreShare;
   /** Memory of this thread's measures, by `httpThreadLayout`. */
   readonly measures: SharedArrayBuffer;
-  /** See `rateLimitMemory`. */
   readonly rateLimits: SharedArrayBuffer;
   /** Memory of the counters of all threads. */
   readonly counters: Readonly<Record<(typeof counterNames)[number], SharedArrayBuffer>>;
@@ -63,7 +61,6 @@ export interface HttpThread extends AsyncDisposable {
   readonly failed: Promise<string>;
   /** Resolves when the thread listens and has answered: its event loop turns. */
   ping(): Promise<void>;
-  /** Connections from now on get the new certificate. */
   renewTls(material: TlsMaterial): void;
   /** Called once a second at most. */
   onRequests(listener: (requests: RequestReport) => void): void;

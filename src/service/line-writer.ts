@@ -49,7 +49,7 @@ export function openLineWriter(
   let lines: string[] = [];
   /** What is being written: lines, or a notice. */
   let batch: Buffer[] = [];
-  /** Dropped lines that this notice tells of, 0 for lines; and those that earlier notices told of. */
+  /** Dropped lines of this notice, 0 for lines; and of earlier notices. */
   let telling = 0;
   let told = 0;
   let state: 'idle' | 'due' | 'under way' = 'idle';
@@ -132,9 +132,9 @@ export function openLineWriter(
 }
 
 /**
- * A pipe or a terminal is opened once more, because only a descriptor of one's own can be told never
- * to block. Elsewhere a write may block one of Node's threads for files. Node has told a socket, or a
- * pipe of another user, not to block, so that none keeps the process from ending.
+ * A pipe or a terminal is opened once more, because only a descriptor of one's own can be told
+ * never to block. Elsewhere a write may block one of Node's threads for files. Node has told a
+ * socket, or a pipe of another user, not to block, so that none keeps the process from ending.
  */
 function openOutput(): { readonly descriptor: number; readonly mayBlock: boolean } {
   const given = { descriptor: standardError, mayBlock: true };

@@ -13,7 +13,6 @@ export type Log = Record<
 
 export interface LogOptions {
   readonly level: string;
-  /** Text instead of JSON. */
   readonly readable: boolean;
   readonly colors: boolean;
 }
@@ -25,7 +24,6 @@ export interface ServiceLog {
   readonly forThreads: ThreadLogOptions;
   /** Writes a line of such a thread. */
   writeLine(line: string): void;
-  /** Lines since the start that were not written, and never will be. */
   droppedLines(): number;
   /** Writes what waits, as far as this takes no time. For the end of the process. */
   writeLast(): void;
@@ -91,8 +89,8 @@ export interface LogEvents extends ListenerEvents {
 
 /**
  * Logs events that may come ten thousand times a second. In each interval
- * (`limits.service.logSummaryMs`), the first refusals have lines at `info`, all others at `debug`, and
- * one line at its end counts the others. Of the failed transactions, the first has a line.
+ * (`limits.service.logSummaryMs`), the first refusals have lines at `info`, all others at `debug`,
+ * and one line at its end counts the others. Of the failed transactions, the first has a line.
  *
  * @param threads among which `limits.service.refusalLinesMax` is divided
  */

@@ -45,12 +45,10 @@ export interface OperatorOptions {
   readonly refusedRequests: RefusedRequests;
   /** Undefined: there is no folder for backups. */
   readonly backups: BackupDesk | undefined;
-  /** Of all HTTP threads. */
   readonly counters: Readonly<
     Record<'connections' | 'queuedPlants' | 'queuedBytes', SharedCounter>
   >;
   readonly httpThreads: readonly Pick<HttpThread, 'measures' | 'ping'>[];
-  /** See `ServiceLog`. */
   readonly droppedLogLines: () => number;
 }
 
@@ -67,7 +65,6 @@ export interface Operator extends AsyncDisposable {
   enter(phase: Exclude<Phase, 'starting'>): void;
 }
 
-/** Opens the operators' listener. @throws the error of listen(2) */
 export async function openOperator(options: OperatorOptions): Promise<Operator> {
   const { config, store, log } = options;
   const { opsHost, opsPort, settings } = config;
@@ -137,7 +134,6 @@ function inForce(
   });
 }
 
-/** Wires what operators see of the service. */
 function observe(options: OperatorOptions, phase: () => Phase, starting: AsyncDisposableStack) {
   const { config, store, log, counters, certificates, tokenFigures } = options;
   const { queuePlantsMax, connectionsMax } = config;
@@ -189,7 +185,6 @@ function issuerKeysReadSeconds(httpThreads: OperatorOptions['httpThreads']): num
   return Math.min(...httpThreads.map(({ measures }) => measures.issuerKeysReadSeconds[0] ?? 0));
 }
 
-/** Seconds since the epoch, by listener. */
 function expiriesOf(certificates: Certificates): Record<string, number> {
   return Object.fromEntries(
     Object.entries(certificates).flatMap(([listener, certificate]) =>
@@ -211,8 +206,8 @@ function operatorEvents(log: Log): ListenerEvents {
 const resourceLimits = { maxYoungGenerationSizeMb: 1 };
 
 /**
- * The newest backup whose file is there, or else the newest one: a backup that was made elsewhere and
- * removed hides no other. Another machine may have the backups of a database.
+ * The newest backup whose file is there, or else the newest one: a backup that was made elsewhere
+ * and removed hides no other. Another machine may have the backups of a database.
  */
 async function lastBackupOf(
   location: StoreLocation,

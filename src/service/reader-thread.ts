@@ -5,8 +5,8 @@ import type { StoreLocation } from '../store/location.ts';
 import { openReader } from '../stores.ts';
 
 /*
- * Searches and counts plants for operators, so that the main thread always answers. Handles no error:
- * a thread that fails is replaced.
+ * Searches and counts plants for operators, so that the main thread always answers. Handles no
+ * error: a thread that fails is replaced.
  */
 
 const owner = parentPort;

@@ -7,7 +7,6 @@ import { observedOf } from './observer.ts';
 
 /** What an HTTP thread tells of its requests since its last report. */
 export interface RequestReport {
-  /** Of the tokens that were used. */
   readonly tokens: readonly TokenCounts[];
   /** The last `limits.ops.refusalsKept`. */
   readonly refusals: readonly RefusedRequest[];

@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 
-/** A port that no other program gets until it is disposed of. */
 interface ReservedPort extends AsyncDisposable {
   readonly port: number;
 }

@@ -20,11 +20,9 @@ export class OperatorPortError extends Error {
 }
 
 export interface Service {
-  /** The URL of `POST /plants`. */
   readonly plantsUrl: string;
   /** The URL of the operators' listener, if there is one. */
   readonly opsUrl: string | undefined;
-  /** The start has made the store. */
   readonly storeIsNew: boolean;
   /** Time of the last heartbeat in the store before this start, in ms since the epoch. */
   readonly lastBeatMs: number | undefined;

@@ -48,8 +48,8 @@ export interface Traces extends AsyncDisposable {
 }
 
 /**
- * Exports the traces of creates whose clients have sampled them. OpenTelemetry's own variables, such
- * as OTEL_EXPORTER_OTLP_HEADERS and OTEL_RESOURCE_ATTRIBUTES, say the rest.
+ * Exports the traces of creates whose clients have sampled them. OpenTelemetry's own variables,
+ * such as OTEL_EXPORTER_OTLP_HEADERS and OTEL_RESOURCE_ATTRIBUTES, say the rest.
  */
 export function openTraces({ url, path, scheme, dbSystem }: TracesOptions, log: Log): Traces {
   const warn = (message: string) => log.warn({ reason: message }, 'spans cannot be exported');

@@ -3,7 +3,7 @@
  * threads may read it.
  */
 
-/** The number of cells of each measure: 1 for a number, `histogramCells(bounds)` for a histogram. */
+/** Cells of each measure: 1 for a number, `histogramCells(bounds)` for a histogram. */
 type Layout = Readonly<Record<string, number>>;
 
 export type Measures<L extends Layout> = { readonly [N in keyof L]: Float64Array };
@@ -13,7 +13,6 @@ export const secondsBounds: readonly number[] = [1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1
   (decade) => [1, 1.5, 2, 3, 5, 7].map((step) => Number((decade * step).toPrecision(2))),
 );
 
-/** Upper bounds of the classes of batches. */
 export const plantsBounds: readonly number[] = [
   1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000,
 ];
@@ -34,7 +33,6 @@ export const httpThreadLayout = {
   createSeconds: histogramCells(secondsBounds),
   /** Age of the plant that has waited longest, measured every second. */
   queueAgeSeconds: 1,
-  /** The longest lag in the last second. */
   eventLoopLagSeconds: 1,
   /** The oldest of the last reads of all identity providers, in seconds since the epoch. */
   issuerKeysReadSeconds: 1,
@@ -44,7 +42,6 @@ export const writerLayout = {
   /** Time to the end of the sync, and plants, of a transaction that creates plants. */
   commitSeconds: histogramCells(secondsBounds),
   batchPlants: histogramCells(plantsBounds),
-  /** Open connections to the database. */
   connections: 1,
   /** Time to copy the WAL into the file of the store. */
   checkpointSeconds: histogramCells(secondsBounds),
@@ -69,7 +66,6 @@ export function count(cells: Float64Array, by = 1, index = 0): void {
   cells[index] = (cells[index] as number) + by;
 }
 
-/** Adds a value to a histogram. */
 export function observe(cells: Float64Array, bounds: readonly number[], value: number): void {
   let index = 0;
   while (index < bounds.length && value > (bounds[index] as number)) index += 1;
@@ -85,14 +81,12 @@ export interface Distribution {
   readonly classes: readonly number[];
 }
 
-/** The sum of histograms with the same bounds. */
 export function distributionOf(histograms: readonly Float64Array[]): Distribution {
   const cells = sumOf(histograms);
   const [sum = 0, ...classes] = cells;
   return { sum, classes, count: classes.reduce((total, values) => total + values, 0) };
 }
 
-/** The values since an earlier moment. */
 export function since(now: Distribution, before: Distribution): Distribution {
   return {
     sum: now.sum - before.sum,

@@ -1,4 +1,3 @@
-/** A bounded counter of several threads. */
 export interface SharedCounter {
   /** Adds, unless the sum would exceed `max`. @returns whether it has added */
   add(count: number, max: number): boolean;

@@ -12,7 +12,6 @@ import { expiryOf, faultOf, hasScope, type Jwt, type JwtRules, subjectName } fro
 export interface JwtAccessOptions {
   readonly store: TokenWriter;
   readonly rules: JwtRules;
-  /** Milliseconds since the epoch. */
   readonly now: () => number;
   readonly log: KeysLog;
   readonly newTally: NewTally;
@@ -57,8 +56,8 @@ export function openJwtAccess(options: JwtAccessOptions): JwtAccess {
   );
 
   /**
-   * Tells which keys the verdict is of: an issuer may withdraw a key while a token is checked. A key
-   * that is unknown may be newer than the keys.
+   * Tells which keys the verdict is of: an issuer may withdraw a key while a token is checked. A
+   * key that is unknown may be newer than the keys.
    */
   async function checkSignature(token: string, keys: IssuerKeys) {
     await keys.begun;

@@ -17,7 +17,7 @@ export interface JwtRules {
 export const jwtTypes = ['at+jwt', 'jwt'] as const;
 type JwtType = (typeof jwtTypes)[number];
 
-/** Asymmetric signatures only: with a MAC, whoever can check a token could make one (RFC 8725 §3.1). */
+/** No MAC: whoever can check a token with it can make one (RFC 8725 §3.1). */
 export const algorithms: readonly string[] =
   'RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA Ed25519'.split(' ');
 
@@ -35,7 +35,8 @@ export function isJwt(token: string): boolean {
 }
 
 /**
- * Every check but those of the signature and of the scope (RFC 7519 §4.1, RFC 8725 §3, RFC 9068 §4).
+ * Every check but those of the signature and of the scope (RFC 7519 §4.1, RFC 8725 §3, RFC 9068
+ * §4).
  *
  * @returns the end of "the token is refused: ", which repeats no secret; undefined for a good token
  */
@@ -100,12 +101,10 @@ export function hasScope({ claims: { scope, scp } }: Jwt, demanded: string): boo
   return [scope ?? scp].flat().some((some) => String(some).split(' ').includes(demanded));
 }
 
-/** Names the subject in lists of plants. The name of a token has no space. */
 export function subjectName({ claims: { iss, sub } }: Jwt): string {
   return `${iss} ${sub}`;
 }
 
-/** Milliseconds since the epoch. */
 export function expiryOf({ claims }: Jwt): number {
   return (claims['exp'] as number) * 1_000;
 }

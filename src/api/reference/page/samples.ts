@@ -1,9 +1,7 @@
 /** A create, as the samples show it. */
 export interface SampleCreate {
-  /** The address of `POST /plants`. */
   readonly address: string;
   readonly token: string;
-  /** JSON text. */
   readonly body: string;
   readonly id: string;
   readonly name: string;
@@ -12,7 +10,6 @@ export interface SampleCreate {
 
 interface Language {
   readonly name: string;
-  /** A whole program, or a command. */
   readonly sample: (create: SampleCreate) => string;
 }
 
