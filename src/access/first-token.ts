@@ -36,8 +36,12 @@ export async function ensureFirstToken(
   const hash = hashToken(token);
   const outcome = await store.createToken(
     {
-      ...{ name, hash, role: 'create', createdBy: firstStartName },
-      ...{ createdAtMs: nowMs, expiresAtMs: undefined },
+      name,
+      hash,
+      role: 'create',
+      createdBy: firstStartName,
+      createdAtMs: nowMs,
+      expiresAtMs: undefined,
     },
     limits.access.liveTokensMax,
   );

@@ -11,7 +11,7 @@ import {
 } from '../store/tokens.ts';
 import { type Authentication, type Caller, Denial, type OpenAccess, Outage } from './access.ts';
 import { findEndedTokens } from './ended-tokens.ts';
-import { startRefresh } from './refresh.ts';
+import { openRefresh } from './refresh.ts';
 import type { NewTally } from './tally.ts';
 import { recordUses } from './token-use.ts';
 
@@ -102,7 +102,7 @@ export async function openOpaqueTokens(options: OpaqueTokensOptions): Promise<Op
   const admitted = new Map<string, LiveToken>();
 
   const { refreshMs, refreshRetryMs, readAgainMs, staleMs } = limits.access;
-  const refresh = await startRefresh({
+  const refresh = openRefresh({
     everyMs: refreshMs,
     retryMs: refreshRetryMs,
     staleMs,
@@ -123,6 +123,7 @@ export async function openOpaqueTokens(options: OpaqueTokensOptions): Promise<Op
     },
     onError: (error) => onError('the tokens cannot be read', error),
   });
+  await refresh.readFirst();
   /** A guesser cannot choose the part of the hash that is the key; the rest takes constant time. */
   function findByHash(token: string): LiveToken | undefined {
     const presented = hashToken(token);

@@ -14,6 +14,8 @@ export interface RefreshOptions {
 }
 
 export interface Refresh extends Disposable {
+  /** @throws the error of the read */
+  readFirst(): Promise<void>;
   /** Whether the last successful read began more than `staleMs` ago. */
   isStale(): boolean;
   /** The error of the last read that has ended; undefined if the read has succeeded. */
@@ -22,26 +24,16 @@ export interface Refresh extends Disposable {
   again(): Promise<boolean>;
 }
 
-/** Starts after a first read. @throws the error of the first read */
-export async function startRefresh(options: RefreshOptions): Promise<Refresh> {
-  const refresh = openRefresh(options);
-  await refresh.readFirst();
-  return refresh;
-}
-
 /**
  * Reads at an interval, one read at a time: so no read brings back what a later read found revoked.
  * Nothing is read before a first call of `readFirst` or `again`.
  */
-export function openRefresh(
-  options: RefreshOptions,
-): Refresh & { /** Throws the error of the read. */ readFirst(): Promise<void> } {
+export function openRefresh(options: RefreshOptions): Refresh {
   const { read, everyMs, retryMs, againMs, staleMs, onError } = options;
   let readAtMs = Number.NEGATIVE_INFINITY;
   let beganMs = Number.NEGATIVE_INFINITY;
   let isOpen = true;
   let fault: unknown;
-  let canRead = true;
   let underWay: Promise<void> | undefined;
   let next: NodeJS.Timeout | undefined;
   /** What requests wait for: the end of the next read that begins, for any reason. */
@@ -57,17 +49,12 @@ export function openRefresh(
     clearTimeout(next);
     const awaited = requested;
     requested = undefined;
-    canRead = await readNow().then(
-      () => true,
-      (error) => {
-        if (canRead) onError(error);
-        fault = error;
-        return false;
-      },
-    );
+    const failure = await readNow().catch((error: Error) => error);
+    if (failure !== undefined && fault === undefined) onError(failure);
+    fault = failure;
     underWay = undefined;
     awaited?.resolve();
-    const intervalMs = canRead ? everyMs : retryMs;
+    const intervalMs = fault === undefined ? everyMs : retryMs;
     if (isOpen) next = setTimeout(readOnce, beganMs + intervalMs - performance.now());
   }
 
@@ -93,10 +80,10 @@ export function openRefresh(
     isStale() {
       const ageMs = performance.now() - readAtMs;
       // The timers of a busy thread are late.
-      if (ageMs > everyMs && canRead) void readOnce();
+      if (ageMs > everyMs && fault === undefined) void readOnce();
       return ageMs > staleMs;
     },
-    fault: () => (canRead ? undefined : fault),
+    fault: () => fault,
     async again() {
       let request = requested;
       if (request === undefined) {
@@ -104,7 +91,7 @@ export function openRefresh(
         void readFor(request);
       }
       await request.promise;
-      return canRead;
+      return fault === undefined;
     },
     [Symbol.dispose]() {
       isOpen = false;

@@ -1,7 +1,7 @@
 import type { ProblemName } from '../contract/problems.ts';
 
 /** What became of the requests of a token, or of a subject, on one thread since its last report. */
-export interface TokenCounts {
+export interface RequestCounts {
   readonly id: number;
   /** As plants of the token are listed. */
   readonly name: string;
@@ -21,7 +21,7 @@ export class Tally {
   readonly id: number;
   readonly name: string;
   private readonly changed: Tally[];
-  private counts: TokenCounts | undefined;
+  private counts: RequestCounts | undefined;
 
   /** @param changed gets this tally with the first count after each `take` */
   constructor(id: number, name: string, changed: Tally[]) {
@@ -40,13 +40,13 @@ export class Tally {
     refusals.set(problem, (refusals.get(problem) ?? 0) + 1);
   }
 
-  take(): TokenCounts {
+  take(): RequestCounts {
     const counts = this.counts ?? this.begin();
     this.counts = undefined;
     return counts;
   }
 
-  private begin(): TokenCounts {
+  private begin(): RequestCounts {
     const { id, name } = this;
     this.changed.push(this);
     this.counts = { id, name, created: 0, same: 0, taken: 0, failed: 0, refusals: new Map() };

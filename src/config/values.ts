@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { isSafeUrl } from '../access/jwt/safe-url.ts';
+import { isSafeUrl } from '../access/jwt/rules.ts';
 import { parseRate, rateRule } from '../access/rate-limit.ts';
 import { int64FromDigits } from '../contract/int64.ts';
 import { limits } from '../limits.ts';

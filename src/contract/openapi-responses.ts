@@ -2,12 +2,7 @@ import { schemaReference } from './openapi-schemas.ts';
 import { type ClientProblem, problems, reasonPhrases } from './problems.ts';
 
 export const headerFields = {
-  Allow: {
-    description: 'The methods that the path takes.',
-    required: true,
-    schema: { type: 'string' },
-    example: 'POST',
-  },
+  Allow: text('The methods that the path takes.', 'POST'),
   'Plant-Id': {
     description:
       'The stored `id`, with every digit. Compare it with the `id` that you chose: a ' +
@@ -22,35 +17,23 @@ export const headerFields = {
     schema: { type: 'integer', minimum: 0 },
     example: 1,
   },
-  RateLimit: {
-    description:
-      'The creates that are left, and the seconds until there are more ' +
+  RateLimit: text(
+    'The creates that are left, and the seconds until there are more ' +
       '(draft-ietf-httpapi-ratelimit-headers).',
-    required: true,
-    schema: { type: 'string' },
-    example: '"token";r=0;t=1',
-  },
-  'RateLimit-Policy': {
-    description:
-      'The creates that the token may send, in how many seconds ' +
+    '"token";r=0;t=1',
+  ),
+  'RateLimit-Policy': text(
+    'The creates that the token may send, in how many seconds ' +
       '(draft-ietf-httpapi-ratelimit-headers).',
-    required: true,
-    schema: { type: 'string' },
-    example: '"token";q=100;w=1',
-  },
-  'WWW-Authenticate': {
-    description: 'The challenge of RFC 6750 §3.',
-    required: true,
-    schema: { type: 'string' },
-    example: 'Bearer error="invalid_token"',
-  },
-  'X-Request-Id': {
-    description: 'The id of the request in the log of the service.',
-    required: true,
-    schema: { type: 'string' },
-    example: '5f0c9d2e41b7-3k',
-  },
+    '"token";q=100;w=1',
+  ),
+  'WWW-Authenticate': text('The challenge of RFC 6750 §3.', 'Bearer error="invalid_token"'),
+  'X-Request-Id': text('The id of the request in the log of the service.', '5f0c9d2e41b7-3k'),
 } as const;
+
+function text(description: string, example: string) {
+  return { description, required: true, schema: { type: 'string' }, example };
+}
 
 type HeaderField = keyof typeof headerFields;
 
@@ -103,7 +86,8 @@ function exampleOf({ code, when, remedy, example }: ClientProblem) {
 }
 
 function causes(status: number, group: readonly Row[]): string {
-  return `${reasonPhrases[status]}. ${group.map(([, { code, when }]) => `\`${code}\`: ${when}`).join(' ')}`;
+  const rows = group.map(([, { code, when }]) => `\`${code}\`: ${when}`);
+  return `${reasonPhrases[status]}. ${rows.join(' ')}`;
 }
 
 /** The fields of every reply with the status. */

@@ -86,7 +86,8 @@ export function plantBody(plant: Plant): string {
 
 /** A NewPlant as one line of NDJSON, with its exact id. */
 export function newPlantLine(plant: NewPlant, more: Readonly<Record<string, string>> = {}): string {
-  return `{"id":${plant.id},${JSON.stringify({ name: plant.name, tag: plant.tag, ...more }).slice(1)}`;
+  const rest = JSON.stringify({ name: plant.name, tag: plant.tag, ...more });
+  return `{"id":${plant.id},${rest.slice(1)}`;
 }
 
 /**

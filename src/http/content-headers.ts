@@ -41,6 +41,7 @@ const compressed = new Refusal(
 );
 
 const token = `${tokenCharacter}+`;
+const parameter = `${token}=(?:${token}|${quotedString})`;
 const utf8 = '(?:utf-8|"\\\\?u\\\\?t\\\\?f\\\\?-\\\\?8")';
 
 /**
@@ -48,6 +49,6 @@ const utf8 = '(?:utf-8|"\\\\?u\\\\?t\\\\?f\\\\?-\\\\?8")';
  * charset must be UTF-8. Other parameters are ignored.
  */
 const jsonInUtf8 = new RegExp(
-  `^application/json(?:[ \\t]*;(?:[ \\t]*(?:charset=${utf8}|(?!charset=)${token}=(?:${token}|${quotedString})))?)*$`,
+  `^application/json(?:[ \\t]*;(?:[ \\t]*(?:charset=${utf8}|(?!charset=)${parameter}))?)*$`,
   'i',
 );

@@ -1,4 +1,4 @@
-import type { TokenCounts } from '../access/tally.ts';
+import type { RequestCounts } from '../access/tally.ts';
 import type { ProblemName } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
 import { otherTokens } from '../store/tokens.ts';
@@ -34,7 +34,7 @@ export interface RefusedToken {
 }
 
 export interface TokenFigureTable {
-  note(counts: readonly TokenCounts[], atMs: number): void;
+  note(counts: readonly RequestCounts[], atMs: number): void;
   /** By `Caller.id`: of each secret alone. `otherId` has the tokens beyond the bound. */
   readonly byId: ReadonlyMap<number, TokenFigures>;
   /** By name: the secrets of one name are added up. */
@@ -104,7 +104,7 @@ export function refusedIn({ refusals }: Pick<TokenFigures, 'refusals'>): number 
   return refusals.values().reduce((sum, { count }) => sum + count, 0);
 }
 
-function figuresOf({ refusals, ...counts }: TokenCounts, atMs: number): TokenFigures {
+function figuresOf({ refusals, ...counts }: RequestCounts, atMs: number): TokenFigures {
   const refused = [...refusals].map(([name, count]) => [name, { count, lastAtMs: atMs }] as const);
   const { created, same, taken, failed } = counts;
   const isUse =

@@ -62,9 +62,6 @@ export interface HttpThread extends AsyncDisposable {
   /** Resolves when the thread listens and has answered: its event loop turns. */
   ping(): Promise<void>;
   renewTls(material: TlsMaterial): void;
-  /** Called once a second at most. */
-  onRequests(listener: (requests: RequestReport) => void): void;
-  onLogLine(listener: (line: string) => void): void;
   /** The thread reads the keys of the identity providers again. */
   readKeys(): void;
   /** Resolves when the thread has stopped accepting connections, or has ended. */
@@ -79,8 +76,15 @@ export interface HttpThread extends AsyncDisposable {
  */
 const resourceLimits = { maxYoungGenerationSizeMb: 24 };
 
-/** Starts a thread, which loads its code while the store is opened. */
-export function loadHttpThread(): HttpThread {
+/**
+ * Starts a thread, which loads its code while the store is opened.
+ *
+ * @param onRequests called once a second at most
+ */
+export function loadHttpThread(
+  onRequests: (requests: RequestReport) => void,
+  onLogLine: (line: string) => void,
+): HttpThread {
   const thread = startThread('http-thread', { resourceLimits });
   const exit = new Promise((resolve) => thread.once('exit', resolve));
   const started = Promise.withResolvers<string>();
@@ -90,8 +94,6 @@ export function loadHttpThread(): HttpThread {
   const failure = Promise.withResolvers<string>();
   const acceptsNothing = Promise.withResolvers<void>();
   let pong: PromiseWithResolvers<void> | undefined;
-  let noteRequests: (requests: RequestReport) => void = () => undefined;
-  let takeLogLine: (line: string) => void = () => undefined;
   const order = (message: HttpThreadOrder) => thread.postMessage(message);
   thread.on('message', (message: HttpThreadReport) => {
     if (message === 'accepts nothing') acceptsNothing.resolve();
@@ -99,8 +101,8 @@ export function loadHttpThread(): HttpThread {
       pong?.resolve();
       pong = undefined;
     } else if ('origin' in message) started.resolve(message.origin);
-    else if ('requests' in message) noteRequests(message.requests);
-    else if ('logLine' in message) takeLogLine(message.logLine);
+    else if ('requests' in message) onRequests(message.requests);
+    else if ('logLine' in message) onLogLine(message.logLine);
   });
   thread.on('error', (error: Error) => {
     started.reject(error);
@@ -127,12 +129,6 @@ export function loadHttpThread(): HttpThread {
       return pong.promise;
     },
     renewTls: (material) => order({ renewTls: material }),
-    onRequests(listener) {
-      noteRequests = listener;
-    },
-    onLogLine(listener) {
-      takeLogLine = listener;
-    },
     readKeys: () => order('read keys'),
     stopAccepting() {
       order('stop accepting');

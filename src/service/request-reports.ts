@@ -1,4 +1,4 @@
-import { type NewTally, Tally, type TokenCounts } from '../access/tally.ts';
+import { type NewTally, type RequestCounts, Tally } from '../access/tally.ts';
 import { type ProblemName, problems, type Refusal } from '../contract/problems.ts';
 import { type Exchange, requestIdOf } from '../http/exchange.ts';
 import { limits } from '../limits.ts';
@@ -7,7 +7,7 @@ import { observedOf } from './observer.ts';
 
 /** What an HTTP thread tells of its requests since its last report. */
 export interface RequestReport {
-  readonly tokens: readonly TokenCounts[];
+  readonly tokens: readonly RequestCounts[];
   /** The last `limits.ops.refusalsKept`. */
   readonly refusals: readonly RefusedRequest[];
 }
@@ -37,13 +37,14 @@ export function reportRequests(
   now: () => number,
   report: (requests: RequestReport) => void,
 ): RequestReporting {
+  const { refusalsKept } = limits.ops;
   /** Bounded by the requests of a second. */
   const changed: Tally[] = [];
-  const refusals = lastOf<Noted>(limits.ops.refusalsKept);
+  let refusals: Noted[] = [];
 
   function reportNow(): void {
     const tokens = changed.splice(0).map((tally) => tally.take());
-    const refused = refusals.take().map(
+    const refused = refusals.slice(-refusalsKept).map(
       ({ atMs, number, problem, message, token = null, client }): RefusedRequest => ({
         at: new Date(atMs).toISOString(),
         requestId: requestIdOf(requestIdPrefix, number),
@@ -53,6 +54,7 @@ export function reportRequests(
         client,
       }),
     );
+    refusals = [];
     if (tokens.length + refused.length > 0) report({ tokens, refusals: refused });
   }
 
@@ -62,31 +64,12 @@ export function reportRequests(
     noteRefusal({ problem, message }, exchange) {
       const { number, client } = exchange;
       const token = observedOf(exchange)?.sender.name;
-      refusals.add({ atMs: now(), number, problem, message, token, client });
+      refusals.push({ atMs: now(), number, problem, message, token, client });
+      if (refusals.length > 2 * refusalsKept) refusals.splice(0, refusalsKept);
     },
     [Symbol.dispose]() {
       clearInterval(reporting);
       reportNow();
-    },
-  };
-}
-
-/** Keeps the last `max` entries until they are taken. */
-function lastOf<Entry>(max: number) {
-  let entries: Entry[] = [];
-  let added = 0;
-  return {
-    add(entry: Entry): void {
-      entries[added % max] = entry;
-      added += 1;
-    },
-    /** In their order. */
-    take(): Entry[] {
-      const first = added > max ? added % max : 0;
-      const taken = [...entries.slice(first), ...entries.slice(0, first)];
-      entries = [];
-      added = 0;
-      return taken;
     },
   };
 }

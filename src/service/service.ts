@@ -12,6 +12,7 @@ import { withinDescriptors } from './descriptors.ts';
 import { counterNames, type HttpThread, loadHttpThread } from './http-thread-control.ts';
 import type { Log, ServiceLog } from './log.ts';
 import type { Operator, OperatorOptions } from './operator.ts';
+import type { RequestReport } from './request-reports.ts';
 import { reservePort } from './reserve-port.ts';
 
 /** The port for operators cannot be opened. The cause is the error of listen(2). */
@@ -69,7 +70,15 @@ export async function startService(
   };
   // Only this command loads the code, while it opens the store.
   const operatorModule = import('./operator.ts');
-  const threads = Array.from({ length: threadCount }, () => starting.use(loadHttpThread()));
+  const tokenFigures = tabulateTokens();
+  const refusedRequests = rememberRefusals();
+  const onRequests = ({ tokens, refusals }: RequestReport) => {
+    tokenFigures.note(tokens, Date.now());
+    refusedRequests.add(refusals);
+  };
+  const threads = Array.from({ length: threadCount }, () =>
+    starting.use(loadHttpThread(onRequests, serviceLog.writeLine)),
+  );
   const store = starting.use(
     await openStore(config.store, config.commitMs, config.acceptsLostCommits),
   );
@@ -84,15 +93,6 @@ export async function startService(
   await using reserved = isShared ? undefined : await reservePort(config.host, config.port);
   const port = reserved?.port ?? config.port;
   const bounded = { ...config, ...connectionBounds, port, threadCount };
-  const tokenFigures = tabulateTokens();
-  const refusedRequests = rememberRefusals();
-  for (const thread of threads) {
-    thread.onLogLine(serviceLog.writeLine);
-    thread.onRequests(({ tokens, refusals }) => {
-      tokenFigures.note(tokens, Date.now());
-      refusedRequests.add(refusals);
-    });
-  }
   const operator = starting.use(
     await openOperatorPort(operatorModule, {
       config: bounded,

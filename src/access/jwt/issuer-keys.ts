@@ -41,7 +41,6 @@ export function openIssuerKeys(issuer: string, log: KeysLog): IssuerKeys {
   let known: KeySet | undefined;
   let readAtMs = 0;
 
-  const { keysEveryMs, keysRetryMs, keysAgainMs, keysKeptMs } = limits.jwt;
   const refresh = openRefresh({
     async read() {
       await remote.reload();
@@ -52,8 +51,10 @@ export function openIssuerKeys(issuer: string, log: KeysLog): IssuerKeys {
       if (refresh.fault() !== undefined)
         log.info({ issuer }, 'the keys of the issuer can be read again');
     },
-    ...{ everyMs: keysEveryMs, retryMs: keysRetryMs, staleMs: keysKeptMs },
-    againMs: () => keysAgainMs,
+    everyMs: limits.jwt.keysEveryMs,
+    retryMs: limits.jwt.keysRetryMs,
+    againMs: () => limits.jwt.keysAgainMs,
+    staleMs: limits.jwt.keysKeptMs,
     onError: (error) =>
       log.error(
         { issuer, reason: (error as Error).message },

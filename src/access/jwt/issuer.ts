@@ -1,5 +1,5 @@
 import { limits } from '../../limits.ts';
-import { isSafeUrl } from './safe-url.ts';
+import { isSafeUrl } from './rules.ts';
 
 /** An issuer cannot be asked, or answers wrongly. The message says what, for an operator. */
 export class IssuerError extends Error {

@@ -108,3 +108,10 @@ export function subjectName({ claims: { iss, sub } }: Jwt): string {
 export function expiryOf({ claims }: Jwt): number {
   return (claims['exp'] as number) * 1_000;
 }
+
+const ofThisMachine = /^(localhost|127\..*|\[::1\])$/;
+
+/** Encrypted, or of this machine: no other machine can change the reply. */
+export function isSafeUrl({ protocol, hostname }: URL): boolean {
+  return protocol === 'https:' || (protocol === 'http:' && ofThisMachine.test(hostname));
+}
