@@ -34,10 +34,11 @@ export interface ConnectionOptions {
 
 /**
  * One connection (RFC 9112 §9). A request goes through `readHead`, `begin`, the handler, and
- * `beginBody` or `readBody`. Its reply comes back through `replied`, and goes out with `send`.
+ * `beginBody` or `readBody`. Its `Exchange` gives the reply to the `ReplySender`, which then calls
+ * `noteDue`; the reply goes out with `send`.
  */
 export class Connection {
-  readonly listener: ListenerState;
+  private readonly listener: ListenerState;
   private readonly options: ConnectionOptions;
   private readonly socket: Socket;
   private readonly reader: RequestReader;
@@ -60,7 +61,8 @@ export class Connection {
     this.options = options;
     this.listener = listener;
     this.reader = new RequestReader(listener.heads);
-    this.sender = new ReplySender(socket, listener, counters.pipelinedRequests);
+    const onDue = (exchange: Exchange) => this.noteDue(exchange);
+    this.sender = new ReplySender(socket, listener, counters.pipelinedRequests, onDue);
     this.deadlines = new Deadlines(listener, idleMs);
     socket.on('data', (chunk: Buffer) => this.receive(chunk));
     socket.on('end', () => this.endInput());
@@ -69,9 +71,8 @@ export class Connection {
     socket.on('close', () => this.close());
   }
 
-  /** An IP address. Asking the socket takes a system call. */
   get address(): string {
-    return this.socket.remoteAddress ?? '';
+    return this.sender.address;
   }
 
   private receive(chunk: Buffer): void {
@@ -141,7 +142,7 @@ export class Connection {
 
   /** Puts the reply in line. @param head undefined if it is malformed */
   private expect(head: RequestHead | undefined): Exchange {
-    const exchange = new Exchange(this, head);
+    const exchange = new Exchange(this.sender, head);
     this.sender.expect(exchange);
     this.deadlines.lift();
     return exchange;
@@ -216,18 +217,13 @@ export class Connection {
     return false;
   }
 
-  replied(exchange: Exchange): void {
-    this.sender.noteReply(exchange);
-    if (this.arriving?.exchange === exchange) {
+  /** There is a reply to send, or `100 Continue`. */
+  private noteDue(exchange: Exchange): void {
+    if (exchange.reply && this.arriving?.exchange === exchange) {
       this.arriving.release();
       this.deadlines.lift();
-      if (exchange.reply?.closes) this.arriving = undefined;
+      if (exchange.reply.closes) this.arriving = undefined;
     }
-    this.sendSoon();
-  }
-
-  continue(exchange: Exchange): void {
-    exchange.isContinueDue = true;
     this.sendSoon();
   }
 

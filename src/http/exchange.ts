@@ -46,9 +46,10 @@ export interface Reply {
   readonly closes: boolean;
 }
 
-/** The connection of an exchange. */
+/** What sends the replies of a connection. */
 interface Owner {
   readonly listener: ListenerState;
+  /** The IP address at the other end. Asking the socket takes a system call. */
   readonly address: string;
   replied(exchange: Exchange): void;
   continue(exchange: Exchange): void;

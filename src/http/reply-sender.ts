@@ -18,13 +18,26 @@ export class ReplySender {
   /** Unsent bytes of a reply whose head has been sent. */
   private file: Buffer | undefined;
   private readonly socket: Socket;
-  private readonly listener: ListenerState;
+  readonly listener: ListenerState;
   private readonly pipelined: SharedCounter;
 
-  constructor(socket: Socket, listener: ListenerState, pipelined: SharedCounter) {
+  private readonly onDue: (exchange: Exchange) => void;
+
+  /** @param onDue called when an exchange has its reply, or wants `100 Continue` */
+  constructor(
+    socket: Socket,
+    listener: ListenerState,
+    pipelined: SharedCounter,
+    onDue: (exchange: Exchange) => void,
+  ) {
     this.socket = socket;
     this.listener = listener;
     this.pipelined = pipelined;
+    this.onDue = onDue;
+  }
+
+  get address(): string {
+    return this.socket.remoteAddress ?? '';
   }
 
   get dueCount(): number {
@@ -66,9 +79,15 @@ export class ReplySender {
     this.due.push(exchange);
   }
 
-  noteReply(exchange: Exchange): void {
+  replied(exchange: Exchange): void {
     this.waitingBytes += exchange.reply?.body.length ?? 0;
     if (exchange.reply?.closes) this.last = exchange;
+    this.onDue(exchange);
+  }
+
+  continue(exchange: Exchange): void {
+    exchange.isContinueDue = true;
+    this.onDue(exchange);
   }
 
   /**

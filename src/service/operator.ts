@@ -67,7 +67,7 @@ export interface Operator extends AsyncDisposable {
 
 export async function openOperator(options: OperatorOptions): Promise<Operator> {
   const { config, store, log } = options;
-  const { opsHost, opsPort, settings } = config;
+  const { opsPort, settings } = config;
   if (opsPort === 'off')
     return {
       url: undefined,
@@ -80,7 +80,9 @@ export async function openOperator(options: OperatorOptions): Promise<Operator> 
   let phase: Phase = 'starting';
   const { figures, begun, ...shown } = observe(options, () => phase, starting);
   const listener = await listenForOperators({
-    ...{ ...config, opsHost, opsPort, tls: options.certificates.operators?.current().material },
+    ...config,
+    opsPort,
+    tls: options.certificates.operators?.current().material,
     events: operatorEvents(log),
     probes: probes(shown.health, () => gatherFigures(figures)),
     async loadConsole() {
@@ -88,7 +90,11 @@ export async function openOperator(options: OperatorOptions): Promise<Operator> 
       const { openConsole } = await import('../ops/routes.ts');
       const { promise } = store;
       return openConsole({
-        ...{ ...shown, store, promise, version, log },
+        ...shown,
+        store,
+        promise,
+        version,
+        log,
         isAbsent: isAbsentLater,
         location: engineOf(config.store).wholeText,
         settings: inForce(settings, new URL(listener.origin).port, options),
@@ -139,7 +145,6 @@ function observe(options: OperatorOptions, phase: () => Phase, starting: AsyncDi
   const { queuePlantsMax, connectionsMax } = config;
   const [queuePlants, connections] = [counters.queuedPlants.count, counters.connections.count];
   const httpThreads = options.httpThreads.map(({ measures }) => measures);
-  const measured = { httpThreads, writers: store.metrics.writers };
   let mainLagSeconds = 0;
   starting.use(
     watchEventLoop((seconds) => {
@@ -158,12 +163,23 @@ function observe(options: OperatorOptions, phase: () => Phase, starting: AsyncDi
   const lastRun = () => options.backups?.last() ?? null;
   const liveTokens = readTokensRarely(store, Date.now);
   const health = createHealth({
-    ...{ heartbeat, threads, space, queuePlants, queuePlantsMax, phase },
+    heartbeat,
+    threads,
+    space,
+    queuePlants,
+    queuePlantsMax,
+    phase,
     recentCreates: samples.recentCreates,
   });
+  const shown = { health, sizes, lastBackup, lastRun, lastCount };
   const figures: FigureSources = {
-    ...{ ...measured, store, sizes, health, lastBackup, lastRun, lastCount, liveTokens },
-    ...{ queuePlantsMax, connectionsMax },
+    ...shown,
+    httpThreads,
+    writers: store.metrics.writers,
+    store,
+    liveTokens,
+    queuePlantsMax,
+    connectionsMax,
     current: () => ({
       queuePlants: queuePlants(),
       queueBytes: counters.queuedBytes.count(),
@@ -176,8 +192,7 @@ function observe(options: OperatorOptions, phase: () => Phase, starting: AsyncDi
       droppedLogLines: options.droppedLogLines(),
     }),
   };
-  const shown = { health, samples, reader, sizes, lastBackup, lastRun, lastCount };
-  return { ...shown, begun, liveTokens, figures };
+  return { ...shown, samples, reader, begun, liveTokens, figures };
 }
 
 /** Of the thread and the identity provider that are behind. */
