@@ -1,5 +1,6 @@
 import { isUsedSinceRotation } from '../../access/opaque-tokens.ts';
 import { problemNames, problems } from '../../contract/problems.ts';
+import { version } from '../../program.ts';
 import { listedTokenName } from '../../store/tokens.ts';
 import { distributionOf, plantsBounds, secondsBounds, sumOf } from '../../threads/measures.ts';
 import type { Figures } from './figures.ts';
