@@ -193,13 +193,10 @@ Give the Kubernetes Service a different name, or set \`enableServiceLinks: false
 function flagRow(name: FlagName, commands: readonly Command[]): string[] {
   const { placeholder, help, default: value }: Flag<unknown> = flags[name];
   const takers = commands.filter((known) => known.flags.includes(name));
-  const others = takers.filter(({ texts }) => texts?.[name]);
-  const elsewhere = others[0]?.texts?.[name]?.help;
-  const says = elsewhere === undefined ? '' : `.<br>${namesOf(others)}: ${elsewhere}`;
   const usual = value === undefined || placeholder === '' ? '' : `\`${value}\``;
   const missing = commands.filter((known) => !takers.includes(known));
   const taken = missing.length < takers.length ? `all but ${namesOf(missing)}` : namesOf(takers);
-  return [`\`${`--${name} ${placeholder}`.trimEnd()}\``, `${help}${says}`, usual, taken];
+  return [`\`${`--${name} ${placeholder}`.trimEnd()}\``, help, usual, taken];
 }
 
 function namesOf(commands: readonly Command[]): string {

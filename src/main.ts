@@ -50,20 +50,11 @@ const showStep = showSteps({
   addLine: errors.write,
 });
 
-async function askSecret(question: string): Promise<string> {
-  const { hiddenLine } = await import('./cli/terminal/hidden-line.ts');
-  const line = await hiddenLine(process.stdin, () => errors.write(question));
-  process.stdin.destroy();
-  if (line === undefined) terminal.endBy('SIGINT');
-  return line ?? '';
-}
-
 const terminal: Terminal = {
   env: process.env,
   print: output.write,
   write,
   input: () => process.stdin,
-  askSecret: (question) => (process.stdin.isTTY ? askSecret(question) : undefined),
   note: errors.write,
   get width() {
     return output.width;

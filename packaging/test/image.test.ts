@@ -90,7 +90,7 @@ test('the commands of the page lead to the first plant', () => {
 });
 
 test('the service proves itself in the container, on a root that is read-only, and without rights', () => {
-  assert.match(inContainer('prove --seconds 2'), /^verdict {3}passed/m);
+  assert.match(inContainer('prove'), /^verdict {3}passed/m);
   const [container] = JSON.parse(run('docker inspect "$(docker ps --quiet)"'));
   assert.equal(container.Config.User, '10001:10001');
   assert.equal(container.HostConfig.ReadonlyRootfs, true);

@@ -1,6 +1,6 @@
 import type { Setting } from '../config/command-line.ts';
 import type { Environment } from '../config/environment.ts';
-import type { FlagName, FlagTexts, Values } from '../config/flags.ts';
+import type { FlagName, Values } from '../config/flags.ts';
 import type { Standing } from '../store/inspection.ts';
 import type { Input } from '../transfer/import-source.ts';
 import type { Style } from './terminal/screen.ts';
@@ -14,12 +14,6 @@ export interface Terminal {
   write(text: string): Promise<unknown> | undefined;
   /** Standard input. The process does not end before the stream is destroyed. */
   input(): Input;
-  /**
-   * Asks for one line that the terminal does not show. Ctrl-C ends the process.
-   *
-   * @returns undefined if standard input is no terminal
-   */
-  askSecret(question: string): Promise<string> | undefined;
   /** Prints a line on standard error: everything but results. */
   note(line: string, style?: Style): void;
   /** Columns of the terminal for results. Undefined for a file or a pipe. */
@@ -71,10 +65,6 @@ export interface Definition<F extends FlagName = FlagName> {
   /** Who needs the command, and when: one sentence. */
   readonly need: string;
   readonly flags: readonly F[];
-  /** Texts of flags that mean something else here than to `serve`. */
-  readonly texts?: Readonly<Partial<Record<FlagName, FlagTexts>>>;
-  /** The way out for a flag that people expect here and another command has. */
-  readonly elsewhere?: (flag: string) => string | undefined;
   readonly examples: readonly string[];
   /** Values of the positional arguments, for the completion of a shell. */
   readonly suggest?: (values: Values<F>) => readonly string[] | Promise<readonly string[]>;

@@ -1,5 +1,5 @@
 import { command } from './command.ts';
-import { addressFlags, addressTexts, operatorAddress } from './operator/address.ts';
+import { addressFlags, operatorAddress } from './operator/address.ts';
 import { readiness } from './operator/readiness.ts';
 
 export const healthcheck = command({
@@ -7,7 +7,6 @@ export const healthcheck = command({
   summary: 'Ask a running service whether it stores creates. Exit code 1 means no, or no answer.',
   need: 'Use it for the health check of a container, which has no curl.',
   flags: [...addressFlags, 'json'],
-  texts: addressTexts,
   examples: ['plant-store healthcheck', 'plant-store healthcheck --ops-port 9091'],
   async run({ values }, terminal) {
     const { ready, checks } = await readiness(operatorAddress(values, 'ask for the health'));

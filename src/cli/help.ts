@@ -52,13 +52,13 @@ export function showCommandHelp(known: Command, show: Show): void {
 
 type Line = readonly [text: string, style?: Style];
 
-function flagLines({ flags: names, texts = {} }: Command): Line[] {
+function flagLines({ flags: names }: Command): Line[] {
   const [first] = names;
   if (first === undefined) return [];
   const typed = names.map((name) => `--${name} ${flags[name].placeholder}`.trimEnd());
   const typedChars = Math.max(...typed.map((one) => one.length));
   const items = names.flatMap((name, index) => {
-    const { help, need } = texts[name] ?? flags[name];
+    const { help, need } = flags[name];
     return item(typed[index] ?? '', typedChars, `${help}${usual(name)}`, need);
   });
   const variables = `Every flag has an environment variable: --${first} has ${variableOf(first)}.`;

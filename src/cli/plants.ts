@@ -86,34 +86,21 @@ export const plantsList = command({
   summary:
     'List plants in ascending order of id, or the newest first: as a table on a terminal, as lines of JSON elsewhere, or in a --format.',
   need: 'Use it to look for plants, without a service.',
-  flags: ['store', 'newest', ...matchFlags, 'after', 'limit', 'format', 'json'],
-  texts: {
-    format: {
-      help: 'print the plants in this format; by default a table on a terminal, and NDJSON elsewhere',
-      need: 'For a list as CSV.',
-    },
-  },
+  flags: ['store', 'newest', ...matchFlags, 'limit', 'format', 'json'],
   examples: [
     'plant-store plants list --name-contains alder --limit 10',
-    'plant-store plants list --tag Alnus --after 1000 --json',
     'plant-store plants list --tag Alnus --limit none --format csv',
     'plant-store plants list --newest --created-by my-app --since 1h',
   ],
   async run({ values }, terminal) {
-    const { newest, after } = values;
     const limit = values.limit === 'none' ? Number.MAX_SAFE_INTEGER - 1 : values.limit;
-    if (newest && after !== undefined)
-      throw new UsageError('--after goes on in order of id, so it does not go with --newest');
     const match = matchOf(values, Date.now());
     const printer = await openPrinter(values, terminal);
     await using store = await openReader(values.store, limits.cli.readMs);
     await demandListedName(match, store, values.store);
     // One more tells whether there are more.
     const page = { ...match, limit: limit + 1 };
-    const plants = newest
-      ? newestFirst(store, page, terminal)
-      : store.listPlants({ ...page, after });
-    let last: bigint | undefined;
+    const plants = values.newest ? newestFirst(store, page, terminal) : store.listPlants(page);
     using _ = atInterruption(terminal, (signal) => {
       printer.end();
       terminal.note(`plant-store: ${signal} has stopped the list before its end`, 'bad');
@@ -122,13 +109,11 @@ export const plantsList = command({
     for await (const plant of plants) {
       count += 1;
       if (count > limit) break;
-      last = plant.id;
       await printer.add(plant);
     }
     await printer.end();
     if (count === 0) terminal.note('No plant matches.');
-    const goOn = newest ? '' : `go on with --after ${last}, or `;
-    if (count > limit) terminal.note(`There are more plants; ${goOn}list all with --limit none.`);
+    if (count > limit) terminal.note('There are more plants; --limit none lists all.');
     return 0;
   },
 });

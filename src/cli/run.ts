@@ -59,12 +59,7 @@ async function dispatch(argv: readonly string[], terminal: Terminal): Promise<nu
   if (rest.some(isHelp)) return showHelp(listed, terminal);
   demandKnownVariables(terminal.env);
   const found = await listed.load();
-  const { positionals, ...flags } = parseCommandLine<FlagName>(
-    rest,
-    found.flags,
-    terminal.env,
-    found.elsewhere,
-  );
+  const { positionals, ...flags } = parseCommandLine<FlagName>(rest, found.flags, terminal.env);
   checkPositionals(found, positionals);
   return found.run({ ...flags, positionals }, terminal);
 }

@@ -75,12 +75,6 @@ export const tokenRotate = command({
     'Make a new secret for a token and print it. The secret before stays in force for the grace.',
   need: 'Use it before a token expires, when a secret has leaked, and at regular times.',
   flags: ['store', 'grace', 'expires', 'json'],
-  texts: {
-    expires: {
-      help: 'how long the new secret is valid, such as 90d; by default as long as the secret before was',
-      need: 'For a new secret that lives longer or shorter than the one before.',
-    },
-  },
   examples: [
     'plant-store token rotate my-app',
     'plant-store token rotate florist --grace 7d --expires 90d',

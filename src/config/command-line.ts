@@ -15,8 +15,6 @@ export interface Setting {
   readonly inForce: string | null;
 }
 
-type Elsewhere = (flag: string) => string | undefined;
-
 /** Not a flag: other users of the machine can read command lines. */
 export const tokenVariable = 'PLANT_STORE_TOKEN';
 
@@ -52,16 +50,14 @@ export function demandKnownVariables(env: Environment): void {
  * Reads the arguments of a command. A flag counts before its environment variable, and the variable
  * before the default.
  *
- * @param elsewhere the way out for a flag that another command has
  * @throws UsageError
  */
 export function parseCommandLine<F extends FlagName>(
   argv: readonly string[],
   names: readonly F[],
   env: Environment,
-  elsewhere: Elsewhere = () => undefined,
 ) {
-  const { values: given, positionals } = typedArguments(argv, names, elsewhere);
+  const { values: given, positionals } = typedArguments(argv, names);
   const typed = Object.fromEntries(
     Object.entries(given).map(([name, value]) => [
       name,
@@ -118,7 +114,7 @@ function parsed(flag: Flag<unknown>, name: string, value: string, env: Environme
   }
 }
 
-function typedArguments(argv: readonly string[], names: readonly FlagName[], elsewhere: Elsewhere) {
+function typedArguments(argv: readonly string[], names: readonly FlagName[]) {
   const options = Object.fromEntries(
     names.map((name) => [
       name,
@@ -129,20 +125,19 @@ function typedArguments(argv: readonly string[], names: readonly FlagName[], els
     ]),
   );
   try {
-    return parseArgs({ args: protectNegatives(argv), options, allowPositionals: true });
+    return parseArgs({ args: behindFlags(argv), options, allowPositionals: true });
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
-    throw new UsageError(explained(error.message, names, elsewhere), { cause: error });
+    throw new UsageError(explained(error.message, names), { cause: error });
   }
 }
 
 /** What the message of `parseArgs` means, in one line, with the way out. */
-function explained(message: string, names: readonly FlagName[], elsewhere: Elsewhere): string {
+function explained(message: string, names: readonly FlagName[]): string {
   const [, dashes = '', typed = ''] = /^(?:Unknown o|O)ption '(-+)([^' ]*)/.exec(message) ?? [];
   const flag = `${dashes}${typed}`;
   if (message.startsWith('Unknown')) {
-    const wayOut =
-      elsewhere(typed) ?? suggestion(typed, names, '--help lists the flags', (name) => `--${name}`);
+    const wayOut = suggestion(typed, names, '--help lists the flags', (name) => `--${name}`);
     return `there is no flag ${flag}; ${wayOut}`;
   }
   if (message.includes('does not take')) return `${flag} takes no value`;
@@ -154,21 +149,9 @@ function explained(message: string, names: readonly FlagName[], elsewhere: Elsew
     : needed;
 }
 
-/**
- * `parseArgs` takes `-5` for a flag. An id may be negative, so `--after -5` becomes `--after=-5`,
- * and `get -5` `get -- -5`.
- */
-function protectNegatives(argv: readonly string[]): string[] {
-  const end = argv.indexOf('--');
-  const rest = end < 0 ? [] : argv.slice(end + 1);
-  const args: string[] = [];
-  const negatives: string[] = [];
-  for (const arg of end < 0 ? argv : argv.slice(0, end)) {
-    const before = args.at(-1);
-    if (!/^-[0-9]+$/.test(arg)) args.push(arg);
-    else if (before?.startsWith('--') && !before.includes('='))
-      args[args.length - 1] = `${before}=${arg}`;
-    else negatives.push(arg);
-  }
-  return [...args, '--', ...negatives, ...rest];
+/** `parseArgs` takes `-5` for a flag, and an id may be negative: `get -5` becomes `get -- -5`. */
+function behindFlags(argv: readonly string[]): string[] {
+  if (argv.includes('--')) return [...argv];
+  const isNegative = (arg: string) => /^-[0-9]+$/.test(arg);
+  return [...argv.filter((arg) => !isNegative(arg)), '--', ...argv.filter(isNegative)];
 }

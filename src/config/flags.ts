@@ -13,7 +13,6 @@ import {
   graceTime,
   hostNames,
   inSeconds,
-  int64,
   integer,
   issuers,
   type Network,
@@ -23,7 +22,6 @@ import {
   oneOf,
   onOff,
   otlpEndpoint,
-  pageUrl,
   pastTime,
   rate,
   retention,
@@ -32,8 +30,8 @@ import {
   textOrEmpty,
 } from './values.ts';
 
-export interface FlagTexts {
-  /** What the flag does. */
+interface FlagTexts {
+  /** What the flag does, in every command that has it. */
   readonly help: string;
   /** Who needs the flag, and when: one sentence. A flag without such a sentence is removed. */
   readonly need: string;
@@ -90,7 +88,7 @@ export const flags = {
     need: 'For encrypted connections without a proxy.',
   }),
   'ops-tls-certificate': optional('FILE', text, {
-    help: 'PEM file with the certificate of the port for operators; needs --ops-tls-key',
+    help: 'PEM file with the certificate of the port for operators',
     need: 'For a console or a Prometheus that connect over a network without a tunnel.',
   }),
   'ops-tls-key': optional('FILE', text, {
@@ -127,7 +125,7 @@ export const flags = {
     need: 'For damage that SQLite cannot see, such as a flipped bit in a name.',
   }),
   'ops-host': withDefault('ADDRESS', text, '127.0.0.1', {
-    help: 'address to listen on for operators; any address other than loopback is reachable from other machines',
+    help: 'address of the port for operators; other machines reach any but a loopback address',
     need: 'For a Prometheus, a health check or a browser on another machine.',
   }),
   'ops-port': withDefault('PORT', offOr(integer(0, 65_535)), '8081', {
@@ -137,10 +135,6 @@ export const flags = {
   'ops-names': optional('NAMES', hostNames, {
     help: 'host names of the console besides localhost, such as ops.example.org,ops',
     need: 'For a console that browsers reach by a name; requests for other names are refused.',
-  }),
-  'ops-url': optional('URL', pageUrl, {
-    help: 'address of the console in browsers, such as https://ops.example.org',
-    need: 'For a console behind a proxy.',
   }),
   'base-path': withDefault('PATH', basePath, '/', {
     help: 'path before /plants',
@@ -238,7 +232,7 @@ export const flags = {
     need: 'For a client that sends its creates in heaps.',
   }),
   expires: optional('TIME', duration, {
-    help: 'how long the token is valid, such as 90d; by default until revoked',
+    help: 'how long the secret is valid, such as 90d; by default until revoked, or as the one before',
     need: 'For access that has to end by itself.',
   }),
   grace: withDefault('TIME', graceTime, '24h', {
@@ -269,17 +263,13 @@ export const flags = {
     help: 'list the plants that came last first',
     need: 'For what came in lately.',
   }),
-  after: optional('ID', int64, {
-    help: 'only plants with a greater id',
-    need: 'For the next page; the last line of a page names the id.',
-  }),
   limit: withDefault('N', noneOr(integer(1, 1_000_000_000)), `${limits.cli.listPlantsDefault}`, {
     help: 'plants to list at most, or none to list all',
     need: 'For scripts that read all plants at once.',
   }),
   overwrite: toggle({
-    help: 'replace a store with plants, which is kept under another name',
-    need: 'For a restore in place of a broken store.',
+    help: 'replace the file of an export, or a store with plants, which gets another name',
+    need: 'For an export to one file every night, or a restore in place of a broken store.',
   }),
   keep: optional('RULES', retention, {
     help: 'backups of the folder to keep, such as 24h:1h,30d:1d,1y:1w: for 24 hours one an hour, for 30 days one a day, for a year one a week; the others are removed',
@@ -287,7 +277,7 @@ export const flags = {
   }),
   format: {
     ...optional(formatNames.join('|'), oneOf(formatNames), {
-      help: 'format of the plants; by default the format that the name of the file tells, and NDJSON for a pipe',
+      help: 'format of the plants, if neither the name of a file nor a terminal tells it',
       need: 'For CSV through a pipe, and for files with other endings.',
     }),
     choices: formatNames,
@@ -300,22 +290,6 @@ export const flags = {
     choices: ['id=', 'name=', 'tag='],
     isRepeated: true,
   },
-  'dry-run': toggle({
-    help: 'check the file and compare it with the store, and write nothing',
-    need: 'For a file that has not been checked yet: the store removes no plant.',
-  }),
-  refused: optional('FILE', text, {
-    help: 'file for refused lines, instead of FILE.refused.ndjson',
-    need: 'For a folder that is read-only, or a program that reads the lines.',
-  }),
-  seconds: withDefault('N', integer(1, 604_800), `${limits.prove.seconds}`, {
-    help: 'seconds to load and kill',
-    need: 'For a proof overnight, before plants depend on a machine.',
-  }),
-  print: toggle({
-    help: 'print the address of the console, and open no browser',
-    need: 'For a browser on another machine.',
-  }),
   json: toggle({
     help: 'print JSON objects, one a line',
     need: 'For scripts.',

@@ -1,7 +1,6 @@
 import { isIP } from 'node:net';
 import { isSafeUrl } from '../access/jwt/rules.ts';
 import { parseRate, rateRule } from '../access/rate-limit.ts';
-import { int64FromDigits } from '../contract/int64.ts';
 import { limits } from '../limits.ts';
 import type { Rate } from '../store/tokens.ts';
 import { suggestion } from './suggestion.ts';
@@ -118,16 +117,6 @@ export function issuers(value: string): readonly string[] {
   return all;
 }
 
-/** The address of a page in browsers, with a slash at the end. */
-export function pageUrl(value: string): string {
-  const url = URL.parse(value);
-  if (url !== null && isSafeUrl(url) && url.pathname === '/' && !/[?#@]/.test(value))
-    return url.href;
-  throw new UsageError(
-    'must be a URL without a path that starts with https:// (or http://localhost), such as https://ops.example.org',
-  );
-}
-
 /** The base URL of a collector. @returns where the collector takes traces */
 export function otlpEndpoint(value: string): string {
   const url = URL.parse(value);
@@ -143,13 +132,6 @@ export function otlpEndpoint(value: string): string {
 export function scopeToken(value: string): string {
   if (/^[\x21\x23-\x5b\x5d-\x7e]+$/.test(value)) return value;
   throw new UsageError('must be one scope without spaces, such as plants:create');
-}
-
-export function int64(value: string): bigint {
-  const id = int64FromDigits(value);
-  if (id === undefined)
-    throw new UsageError('must be an integer from -9223372036854775808 to 9223372036854775807');
-  return id;
 }
 
 /** `100/s`. */

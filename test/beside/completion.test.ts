@@ -52,7 +52,6 @@ const expected: Readonly<Record<string, readonly string[]>> = {
   'plant-store token create x --role=o': ['--role=operate'],
   'plant-store import x --format ': ['csv', 'ndjson'],
   'plant-store plants list --format=c': ['--format=csv'],
-  'plant-store import x --refused d': ['data'],
   'plant-store token revoke ': ['nightly'],
   'plant-store completion z': ['zsh'],
   'plant-store serve --store ': ['sqlite:'],

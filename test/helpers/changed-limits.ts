@@ -31,7 +31,6 @@ const changes: Readonly<Record<string, Partial<Limits>>> = {
   'upgrades are given up soon': {
     postgres: { ...own.postgres, upgradePauseMs: 100, upgradeMs: 1_000 },
   },
-  'disk is measured briefly': { prove: { ...own.prove, syncMs: 50 } },
 };
 
 /** By `withLimits`. JSON has no infinity, and none is needed. */

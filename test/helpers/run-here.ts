@@ -20,7 +20,6 @@ export async function runHere(
     print: (line) => void (printed.stdout += `${line}\n`),
     write: (text) => void (printed.stdout += text),
     input: () => assert.fail('the command reads its input'),
-    askSecret: () => undefined,
     note: (line) => (printed.stderr += `${line}\n`),
     showProgress: () => undefined,
     width: undefined,

@@ -41,7 +41,6 @@ const sabotages: Readonly<Record<string, () => void>> = {
   'log is to be small': changeLimits,
   'sessions are looked up often': changeLimits,
   'upgrades are given up soon': changeLimits,
-  'disk is measured briefly': changeLimits,
   'issuers are asked often': changeLimits,
   'connections are given up soon': changeLimits,
   'few subjects are kept': changeLimits,

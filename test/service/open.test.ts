@@ -33,12 +33,6 @@ test('open prints a link to the console that signs in', async () => {
   assert(validMs >= 60_000 && validMs < 70_000, `${validMs}`);
 });
 
-test('open takes the address of the console in browsers, and asks the service at its own address', async () => {
-  const named = ['--ops-url', 'https://ops.example.org', '--ops-host', '0.0.0.0'];
-  const { stdout } = await runHere(['open', ...named, ...there]);
-  assert.match(stdout, /^https:\/\/ops\.example\.org\/#\/sign-in\?link=/);
-});
-
 test('open makes no link where no Plant Store answers', async (t) => {
   const other = createServer((_, reply) => reply.end('{"status":"up"}')).listen(0, '127.0.0.1');
   t.after(() => other.close());

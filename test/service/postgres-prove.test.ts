@@ -4,6 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { after, test } from 'node:test';
+import { withLimits } from '../helpers/faults.ts';
 import { pause } from '../helpers/pause.ts';
 import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
 import { runProgram, startProgram, takesNoCode, temporaryFolder } from '../helpers/program.ts';
@@ -30,7 +31,8 @@ test('prove kills a service on a database again and again, finds every plant, an
   const url = (await server.makeDatabase()).replace('//postgres@', '//postgres:open-sesame@');
   await server.query('CREATE TABLE plants (of_the_operator int)', nameOfDatabase(url));
 
-  const { code, stdout, stderr } = await runProgram(['prove', '--seconds', '2', '--store', url], {
+  const { code, stdout, stderr } = await runProgram(['prove', '--store', url], {
+    ...withLimits({ prove: { seconds: 2 } }),
     PLANT_STORE_PORT: '1',
     PGUSER: 'nobody',
   });
@@ -74,7 +76,7 @@ test('prove finds out when a database loses plants, and ends with 1', {
       return query.call(this, config, ...rest);
     };`,
   );
-  const args = ['prove', '--seconds', '30', '--store', url];
+  const args = ['prove', '--store', url];
   const { code, stdout, stderr } = await runProgram(args, { NODE_OPTIONS: `--import=${module}` });
   assert.deepEqual([code, stderr], [1, ''], stdout);
   assert.match(stdout, /^plants {4}[1-9][0-9]* lost, 0 changed, 0 extra$/m);
@@ -88,7 +90,10 @@ for (const signal of ['SIGTERM'] as const) {
     skip: process.platform === 'linux' ? false : 'the children of a process are read from /proc',
   }, async (t) => {
     const url = await server.makeDatabase();
-    const child = startProgram(['prove', '--seconds', '3600', '--store', url]);
+    const child = startProgram(
+      ['prove', '--store', url],
+      withLimits({ prove: { seconds: 3_600 } }),
+    );
     t.after(() => child.kill('SIGKILL'));
     const printed = Promise.all([text(child.stderr), once(child, 'exit')]);
     while (

@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync, watch, writeFileSync } from 'nod
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
-import { sabotaging } from '../helpers/faults.ts';
+import { withLimits } from '../helpers/faults.ts';
 import { mounted } from '../helpers/mounts.ts';
 import {
   type Ended,
@@ -15,20 +15,13 @@ import {
 } from '../helpers/program.ts';
 import { skipVisibly } from '../helpers/skips.ts';
 
-function prove(
-  folder: string,
-  seconds: number,
-  variables: Readonly<Record<string, string>> = {},
-): Promise<Ended> {
-  return runProgram(
-    ['prove', '--seconds', `${seconds}`, '--store', `sqlite:${join(folder, 'plants.db')}`],
-    variables,
-  );
+function prove(folder: string, variables: Readonly<Record<string, string>> = {}): Promise<Ended> {
+  return runProgram(['prove', '--store', `sqlite:${join(folder, 'plants.db')}`], variables);
 }
 
 /** Measures the disk for a moment instead of a second. @param module is loaded, too */
-function briefly(module?: string): Readonly<Record<string, string>> {
-  const { NODE_OPTIONS, ...others } = sabotaging('disk is measured briefly');
+function briefly(seconds: number, module?: string): Readonly<Record<string, string>> {
+  const { NODE_OPTIONS, ...others } = withLimits({ prove: { seconds, syncMs: 50 } });
   return { ...others, NODE_OPTIONS: `${NODE_OPTIONS}${module ? ` --import=${module}` : ''}` };
 }
 
@@ -40,7 +33,7 @@ test('prove kills a loaded service again and again, finds every plant, and leave
     PLANT_STORE_PORT: '1',
   };
 
-  const { code, stdout, stderr } = await prove(folder, 2, settings);
+  const { code, stdout, stderr } = await prove(folder, { ...briefly(2), ...settings });
 
   assert.deepEqual([code, stderr], [0, ''], stdout);
   assert.match(stdout, /^disk {6}.*, fdatasync p50 [0-9.]+ ms, p99 [0-9.]+ ms$/m);
@@ -61,7 +54,7 @@ test('prove kills a loaded service again and again, finds every plant, and leave
 test('prove says of a disk in memory that it proves nothing about power cuts', async (t) => {
   if (!existsSync('/dev/shm')) return skipVisibly(t, 'there is no /dev/shm');
   const folder = await temporaryFolder(t, '/dev/shm');
-  const { code, stdout } = await prove(folder, 1, briefly());
+  const { code, stdout } = await prove(folder, briefly(1));
   assert.equal(code, 0, stdout);
   assert.match(stdout, /^warning {3}tmpfs is memory: nothing in it outlives a power cut/m);
   assert.deepEqual(readdirSync(folder), []);
@@ -77,7 +70,9 @@ function saboteur(folder: string, sql: string): string {
     module,
     `import { Socket } from 'node:net';
     import { DatabaseSync } from 'node:sqlite';
-    const store = process.env.PLANT_STORE_STORE;
+    // Threads have no arguments, but the variables of the process that has started them.
+    const { PLANT_STORE_STORE: store } = process.env;
+    if (process.argv.includes('serve')) process.env.SABOTAGED = store.slice('sqlite:'.length);
     const { write } = Socket.prototype;
     let replies = 0;
     let db;
@@ -108,7 +103,7 @@ for (const [what, sql, says] of [
     skip: takesNoCode,
   }, async (t) => {
     const [folder, elsewhere] = [await temporaryFolder(t), await temporaryFolder(t)];
-    const { code, stdout, stderr } = await prove(folder, 30, briefly(saboteur(elsewhere, sql)));
+    const { code, stdout, stderr } = await prove(folder, briefly(30, saboteur(elsewhere, sql)));
 
     assert.deepEqual([code, stderr], [1, ''], stdout);
     assert.match(stdout, says);
@@ -128,8 +123,8 @@ async function interrupted(
   signal: NodeJS.Signals,
 ) {
   const child = startProgram(
-    ['prove', '--seconds', '3600', '--store', `sqlite:${join(folder, 'plants.db')}`],
-    briefly(),
+    ['prove', '--store', `sqlite:${join(folder, 'plants.db')}`],
+    briefly(3_600),
   );
   t.after(() => child.kill('SIGKILL'));
   const printed = Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
@@ -168,7 +163,7 @@ for (const [signal, moment, fileName] of [
 }
 
 test('prove needs a folder that it may write, with room, and says so', async (t) => {
-  const { code, stdout, stderr } = await prove('/proc', 1);
+  const { code, stdout, stderr } = await prove('/proc');
   assert.deepEqual([code, stdout], [1, '']);
   assert.match(
     stderr,
@@ -177,7 +172,7 @@ test('prove needs a folder that it may write, with room, and says so', async (t)
 
   const small = mounted(t, 'tmpfs', () => 'size=32m');
   if (small === undefined) return;
-  const full = await prove(small, 1);
+  const full = await prove(small);
   assert.deepEqual([full.code, full.stdout], [1, '']);
   assert.match(
     full.stderr,

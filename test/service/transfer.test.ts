@@ -1,12 +1,10 @@
 import assert from 'node:assert/strict';
-import { execFile, spawnSync } from 'node:child_process';
-import { hash } from 'node:crypto';
+import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import {
-  closeSync,
   existsSync,
   lstatSync,
-  openSync,
+  mkdirSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -14,7 +12,6 @@ import {
   symlinkSync,
   watch,
   writeFileSync,
-  writeSync,
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -212,61 +209,6 @@ test('what is refused is reported with its line, code, message and text, the res
   );
 });
 
-/**
- * Every file below a folder, with what is in it, and without the empty WAL and the index that SQLite
- * makes for a reader.
- */
-function contents(folder: string): Record<string, string> {
-  const files = readdirSync(folder, { recursive: true, withFileTypes: true });
-  return Object.fromEntries(
-    files
-      .filter((entry) => entry.isFile())
-      .map(({ parentPath, name }) => join(parentPath, name))
-      .filter((path) => !/-(wal|shm)$/.test(path) || statSync(`${path.slice(0, -4)}-wal`).size > 0)
-      .map((path) => [path, hash('sha256', readFileSync(path))]),
-  );
-}
-
-test('a dry run has the totals and the exit code of the import, and writes nothing', async (t) => {
-  const content = lines(
-    plants[0] ?? '',
-    '{"id":1}',
-    ...plants,
-    '{"id":-5,"name":"other"}',
-    ...Array.from({ length: 25 }, (_, index) => `x${index}`),
-  );
-  const { file, store } = await fileFor(t, 'plants.ndjson', content);
-  await run(store, 'import', (await fileFor(t, 'some.ndjson', lines(...plants.slice(0, 2)))).file);
-  const before = contents(dirname(file));
-  const dry = await run(store, 'import', file, '--dry-run');
-  assert.deepEqual(contents(dirname(file)), before);
-  const [read, ...notes] = dry.stderr.trimEnd().split('\n');
-  assert.match(notes.at(-3) ?? '', /^Read 36 plants in /);
-  assert.equal(read, 'Line 2 would be refused: 40001 `name` must be a string; it is missing.');
-  assert.equal(
-    notes[0],
-    'Line 11 would be refused: 40004 The id -5 belongs to a plant with another name or tag.',
-  );
-  assert.deepEqual(notes.slice(-2), [
-    '7 more lines would be refused; --json shows all.',
-    'This was a dry run: nothing has been written.',
-  ]);
-
-  const json = await run(store, 'import', file, '--dry-run', '--json');
-  const reported = json.stdout
-    .trimEnd()
-    .split('\n')
-    .map((line) => JSON.parse(line));
-  const real = await run(store, 'import', file, '--json');
-  assert.deepEqual([dry.code, json.code, real.code], [1, 1, 1]);
-  assert.deepEqual(reported.pop(), JSON.parse(real.stdout));
-  const refused = readFileSync(`${file}.refused.ndjson`, 'utf8').trimEnd().split('\n');
-  assert.deepEqual(
-    reported,
-    refused.map((line) => JSON.parse(line)).map(({ text: _, ...rest }) => rest),
-  );
-});
-
 test('--column names the columns of files of other programs', async (t) => {
   const { file, store } = await fileFor(
     t,
@@ -280,10 +222,10 @@ test('--column names the columns of files of other programs', async (t) => {
     [7n, 'Gray alder', 'Alnus'],
     [8n, '', null],
   ]);
-  const fromVariable = await runHere(['import', file, '--store', `sqlite:${store}`, '--dry-run'], {
+  const fromVariable = await runHere(['import', file, '--store', `sqlite:${store}`], {
     PLANT_STORE_COLUMN: 'id=Nr\nname=Plant name\ntag=Genus',
   });
-  assert.deepEqual(counts(fromVariable), { 'would be created': 0, same: 2, refused: 0 });
+  assert.deepEqual(counts(fromVariable), { created: 0, same: 2, refused: 0 });
 });
 
 test('an import is safe to run again, and forgets what was refused before', async (t) => {
@@ -313,56 +255,26 @@ test('a report gives as text only what was in the file, so that importing that a
   );
 });
 
-test('a file that no import has made is never the report, and never removed', async (t) => {
-  const { file, store } = await fileFor(t, 'plants.ndjson', lines('x'));
-  const other = `${file}.other.ndjson`;
-  writeFileSync(other, lines(plants[0] ?? ''));
-  for (const content of [lines('x'), lines(plants[1] ?? '')]) {
-    writeFileSync(file, content);
-    const ended = await run(store, 'import', file, '--refused', other);
-    assert.equal(ended.code, 1);
-    assert.match(
-      ended.stderr,
-      /^plant-store: .*other\.ndjson exists, and is not a file of refused lines; name another file with --refused\n$/,
-    );
+test('what no import has made is never the report, and never removed', async (t) => {
+  const { file, store, refused } = await fileFor(t, 'plants.ndjson', lines(plants[1] ?? ''));
+  const makeOthers = [
+    () => writeFileSync(refused, lines(plants[0] ?? '')),
+    () => symlinkSync(`${file}.target`, refused),
+    () => mkdirSync(refused),
+  ];
+  for (const makeOther of makeOthers) {
+    makeOther();
+    const { code, stderr } = await run(store, 'import', file);
+    const says = `${refused} exists, and is not a file of refused lines; move it away`;
+    assert.deepEqual([code, stderr], [1, `plant-store: ${says}\n`]);
+    assert(lstatSync(refused));
+    rmSync(refused, { recursive: true });
   }
-  assert.equal(readFileSync(other, 'utf8'), lines(plants[0] ?? ''));
   assert.deepEqual(storedPlants(store), []);
 });
 
-test('what is refused is written through no link, and to no pipe that no process reads', async (t) => {
-  const { file, store, refused } = await fileFor(t, 'plants.ndjson', lines('x'));
-  const target = `${file}.target`;
-  for (const path of [refused, `${file}.link`]) {
-    symlinkSync(target, path);
-    const { code, stderr } = await run(
-      store,
-      'import',
-      file,
-      ...(path === refused ? [] : ['--refused', path]),
-    );
-    assert.deepEqual(
-      [code, stderr],
-      [
-        1,
-        `plant-store: ${path} is a symbolic link, which is not followed; name another file with --refused\n`,
-      ],
-    );
-    assert(lstatSync(path).isSymbolicLink());
-  }
-  assert.equal(existsSync(target), false);
-
-  const script = `mkfifo pipe; plant-store import ${file} --refused pipe; code=$?; plant-store import ${file} --refused >(cat); exit $code`;
-  const { code, stdout, stderr } = await shell(store, script);
-  assert.equal(code, 1);
-  assert.match(
-    stderr,
-    /^plant-store: cannot write the refused lines \(ENXIO: .*\); name another file with --refused$/m,
-  );
-  assert.match(stdout, /^\{"line":1,"error":40000,/m);
-});
-
-test('an import that is killed in the middle is finished by running it again', async (t) => {
+/** Starts an import of many plants, and sends the signal when it has refused the first line. */
+async function interruptedImport(t: TestContext, signal: NodeJS.Signals) {
   const { file, store, refused } = await fileFor(t, 'plants.ndjson', manyPlants(50_000));
   const appeared = Promise.withResolvers<void>();
   const watcher = watch(
@@ -371,14 +283,19 @@ test('an import that is killed in the middle is finished by running it again', a
   );
   const child = startProgram(['import', file, '--store', `sqlite:${store}`]);
   t.after(() => child.kill('SIGKILL'));
+  const printed = Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
   await appeared.promise;
   watcher.close();
-  child.kill('SIGKILL');
-  await once(child, 'exit');
-  assert.equal(child.signalCode, 'SIGKILL');
+  child.kill(signal);
+  const [stdout, stderr] = await printed;
+  assert.equal(child.signalCode, signal);
   const { length } = storedPlants(store);
   assert(length > 0 && length < 50_000, `${length}`);
+  return { code: child.exitCode, stdout, stderr, file, store, refused, length };
+}
 
+test('an import that is killed in the middle is finished by running it again', async (t) => {
+  const { file, store, length } = await interruptedImport(t, 'SIGKILL');
   const again = await run(store, 'import', file);
   const { created = 0, same = 0, ...others } = counts(again);
   assert.deepEqual(others, { refused: 1, 'refused 40000': 1 });
@@ -387,44 +304,17 @@ test('an import that is killed in the middle is finished by running it again', a
   assert.equal(storedPlants(store).length, 50_000);
 });
 
-/**
- * Starts an import through a pipe that stays open, and sends the signal when a plant is stored and
- * a line refused. @returns how it ended
- */
-async function interruptedImport(t: TestContext, signal: NodeJS.Signals) {
-  const { store, file: pipe, refused } = await fileFor(t, 'pipe', '');
-  rmSync(pipe);
-  spawnSync('mkfifo', [pipe]);
-  const appeared = Promise.withResolvers<void>();
-  const watcher = watch(
-    dirname(pipe),
-    (_, name) => name?.startsWith(basename(refused)) && appeared.resolve(),
-  );
-  const args = ['--format', 'ndjson', '--refused', refused, '--store', `sqlite:${store}`];
-  const child = startProgram(['import', pipe, ...args]);
-  t.after(() => child.kill('SIGKILL'));
-  const printed = Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
-  const writer = openSync(pipe, 'r+');
-  writeSync(writer, lines(plants[0] ?? '', 'x'));
-  await appeared.promise;
-  watcher.close();
-  child.kill(signal);
-  const [stdout, stderr] = await printed;
-  closeSync(writer);
-  return { code: child.exitCode, stdout, stderr, signal: child.signalCode, store, refused };
-}
-
 test('an import that is interrupted says what was done and how to go on, and ends by the signal', async (t) => {
   const ended = await interruptedImport(t, 'SIGINT');
-  assert.equal(ended.signal, 'SIGINT');
-  assert.deepEqual(counts(ended), { created: 1, same: 0, refused: 1, 'refused 40000': 1 });
+  const { created = 0, ...others } = counts(ended);
+  assert.deepEqual(others, { same: 0, refused: 1, 'refused 40000': 1 });
+  assert(created > 0 && created <= ended.length);
   const [read, where, last, ...more] = ended.stderr.trimEnd().split('\n');
-  assert.match(read ?? '', /^Read 2 plants in .*\.$/);
+  assert.match(read ?? '', /^Read [0-9,]+ plants in .*\.$/);
   assert.equal(where, `What was refused until then, and why, is in ${ended.refused}.`);
   const goOn = 'run it again to go on: plants that are stored count as same';
   assert.equal(last, `plant-store: SIGINT has stopped the import before its end; ${goOn}`);
   assert.deepEqual(more, []);
-  assert.equal(storedPlants(ended.store).length, 1);
 });
 
 test('import and export work while a service is creating plants', async (t) => {
@@ -566,6 +456,4 @@ test('a file that cannot be imported as a whole is an error that says what to do
   const { file, store } = await fileFor(t, 'plants.ndjson', '');
   const missing = await run(store, 'import', `${file}.ndjson`);
   assert.equal(missing.stderr, `plant-store: there is no file ${file}.ndjson to import\n`);
-  const same = await run(store, 'import', file, '--refused', file);
-  assert.equal(same.stderr, 'plant-store: --refused must not be the file with the plants\n');
 });

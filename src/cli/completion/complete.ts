@@ -71,14 +71,14 @@ function valuesOf(name: string, known: Command, last: string): Candidate[] {
   return placeholder === 'STORE' ? [['sqlite:']] : [['sqlite:'], files];
 }
 
-function unusedFlags({ flags: names, texts = {} }: Command, args: readonly string[]): Candidate[] {
+function unusedFlags({ flags: names }: Command, args: readonly string[]): Candidate[] {
   const unused = names.filter(
     (name) =>
       (flags[name] as Flag<unknown>).isRepeated ||
       !args.some((arg) => arg === `--${name}` || arg.startsWith(`--${name}=`)),
   );
   return [
-    ...unused.map((name) => [`--${name}`, (texts[name] ?? flags[name]).help] as const),
+    ...unused.map((name) => [`--${name}`, flags[name].help] as const),
     ['--help', 'show the flags and examples'],
   ];
 }

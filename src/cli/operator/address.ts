@@ -13,22 +13,6 @@ export interface OperatorAddress {
 /** The flags of `operatorAddress`. */
 export const addressFlags = ['ops-host', 'ops-port', 'ops-tls-certificate'] as const;
 
-/** `addressFlags` in a command that connects. */
-export const addressTexts = {
-  'ops-host': {
-    help: "address of the service's port for operators; 0.0.0.0 stands for this machine",
-    need: 'For a service whose port for operators is not on the loopback address.',
-  },
-  'ops-port': {
-    help: "the service's port for operators",
-    need: 'For a service that was started with another --ops-port.',
-  },
-  'ops-tls-certificate': {
-    help: "PEM file with the certificate of the service's port for operators; connects over TLS",
-    need: 'For a service that was started with --ops-tls-certificate.',
-  },
-} as const;
-
 /**
  * @param purpose what a command needs the port for
  * @throws CommandError without a port; UsageError

@@ -15,10 +15,10 @@ export const prove = command({
   summary:
     'Load and kill a service of its own, again and again, and check that no plant that was answered with 200 is lost.',
   need: 'Use it before plants depend on a machine, disk or database.',
-  flags: ['store', 'seconds', 'json'],
+  flags: ['store', 'json'],
   examples: [
     'plant-store prove',
-    'plant-store prove --seconds 3600 --store sqlite:/var/lib/plant-store/plants.db',
+    'plant-store prove --store sqlite:/var/lib/plant-store/plants.db',
     'plant-store prove --store postgres://plants@db.example.org/plants',
   ],
   async run({ values }, terminal) {
@@ -34,10 +34,10 @@ export const prove = command({
       env: { ...withoutSettings(terminal.env), PLANT_STORE_TOKEN: token },
       makeStore: target.makeStore,
       token,
-      durationMs: values.seconds * 1_000,
+      durationMs: limits.prove.seconds * 1_000,
       stop: interruption.signal,
       random: Math.random,
-      report: progress(terminal, values.seconds),
+      report: progress(terminal),
     };
     const proof = await proveOn(options)
       .catch((error) => {
@@ -57,12 +57,12 @@ export const prove = command({
   },
 });
 
-function progress(terminal: Terminal, seconds: number): (soFar: Proof) => void {
+function progress(terminal: Terminal): (soFar: Proof) => void {
   const startedMs = performance.now();
   return ({ kills, acknowledged, lost }) => {
     const passed = ((performance.now() - startedMs) / 1_000).toFixed(0);
     terminal.showProgress(
-      `${passed} of ${seconds} s: ${kills} kills, ${acknowledged} plants acknowledged, ${lost} lost`,
+      `${passed} of ${limits.prove.seconds} s: ${kills} kills, ${acknowledged} plants, ${lost} lost`,
     );
   };
 }

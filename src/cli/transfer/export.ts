@@ -24,12 +24,6 @@ export const exportCommand = command({
     'Write all plants of one moment, in ascending order of id, to a file or to standard output.',
   need: 'Use it for other programs, and for archives that outlive this one.',
   flags: ['store', 'format', 'overwrite', 'json'],
-  texts: {
-    overwrite: {
-      help: 'replace the file if it exists',
-      need: 'For an export to one file every night.',
-    },
-  },
   examples: [
     'plant-store export plants.ndjson',
     'plant-store export plants.csv.gz',
