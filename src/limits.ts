@@ -30,8 +30,6 @@ export const limits = {
     headerFieldsMax: 1_000,
     /** RFC 9112 §2.2 asks a server to skip at least one. */
     emptyLineBytesMax: KiB,
-    /** End of `Forwarded` or `X-Forwarded-For` that is read. */
-    forwardedChars: KiB,
     /** Heads that a thread remembers: the largest, their number and their sum. */
     rememberedHeadBytes: 4 * KiB,
     rememberedHeads: 4_096,

@@ -15,8 +15,6 @@ import {
   inSeconds,
   integer,
   issuers,
-  type Network,
-  networks,
   noneOr,
   offOr,
   oneOf,
@@ -171,14 +169,6 @@ export const flags = {
     help: 'creates that each subject of an identity provider may send to each node, such as 100/s',
     need: 'For clients with JWTs that could take the service from the others.',
   }),
-  'trusted-proxies': {
-    ...optional('NETWORKS', networks, {
-      help: 'proxies that tell the address of a client, such as 10.0.0.0/8,::1',
-      need: 'For a log with the address of each refused client, although a proxy is in front.',
-    }),
-    show: (list: readonly Network[] | undefined) =>
-      list?.map(({ address, prefix }) => `${address}/${prefix}`).join() ?? '',
-  },
   'body-limit': withDefault(
     'BYTES',
     integer(1_024, limits.store.queueBytesMax),

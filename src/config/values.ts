@@ -1,4 +1,3 @@
-import { isIP } from 'node:net';
 import { isSafeUrl } from '../access/jwt/rules.ts';
 import { parseRate, rateRule } from '../access/rate-limit.ts';
 import { limits } from '../limits.ts';
@@ -79,29 +78,6 @@ export function columnTitles(value: string): Partial<Record<(typeof plantFields)
   );
   if (twice !== undefined) throw new UsageError(`${twice[0]}=COLUMN is given twice`);
   return Object.fromEntries(pairs);
-}
-
-/** A range of IP addresses. */
-export interface Network {
-  readonly address: string;
-  /** Bits that all addresses share. */
-  readonly prefix: number;
-  readonly family: 'ipv4' | 'ipv6';
-}
-
-/** Addresses, and networks such as `10.0.0.0/8`, with commas between them. */
-export function networks(value: string): readonly Network[] {
-  return value.split(',').map((text) => {
-    const [, address = '', bits] = /^([0-9a-fA-F:.]+)(?:\/([0-9]{1,3}))?$/.exec(text) ?? [];
-    const version = isIP(address);
-    const bitsMax = version === 6 ? 128 : 32;
-    const prefix = Number(bits ?? bitsMax);
-    if (version === 0 || prefix > bitsMax)
-      throw new UsageError(
-        'must be IP addresses or networks with commas between them, such as 10.0.0.0/8,::1',
-      );
-    return { address, prefix, family: version === 6 ? 'ipv6' : 'ipv4' };
-  });
 }
 
 /** URLs of issuers, exactly as tokens name them (RFC 8414 §2), with commas between them. */

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import type { BlockList } from 'node:net';
 import {
   defectRefusal,
   errorBody,
@@ -8,7 +7,6 @@ import {
   type Refusal,
 } from '../contract/problems.ts';
 import type { Clock } from './deadlines.ts';
-import { clientAddress } from './forwarded.ts';
 import type { RememberedHeads } from './remembered-heads.ts';
 import type { RequestHead } from './request-head.ts';
 
@@ -22,8 +20,6 @@ export interface ListenerState extends Clock {
   readonly keepAliveLines: string;
   readonly date: string;
   nextRequestNumber(): number;
-  /** Undefined: the client is the other end of the connection. */
-  readonly trustedProxies: BlockList | undefined;
   /**
    * `ending`: the next reply on each connection is its last. `refusing`: requests that begin now
    * are refused.
@@ -71,8 +67,6 @@ export class Exchange {
   readonly isHead: boolean;
   private readonly mayExpectContinue: boolean;
   readonly number: number;
-  /** Undefined: the other end of the connection. */
-  private readonly forwardedClient: string | undefined;
   /** As in `RequestHead`. */
   readonly label: string | undefined;
   /** What the handler knows of the request, for the listener's events. */
@@ -95,11 +89,8 @@ export class Exchange {
     this.owner = owner;
     this.isHead = head?.method === 'HEAD';
     this.mayExpectContinue = head?.expectsContinue === true;
-    const { trustedProxies } = owner.listener;
     this.number = owner.listener.nextRequestNumber();
     this.label = head?.label;
-    this.forwardedClient =
-      trustedProxies && head && clientAddress(owner.address, head.fields, trustedProxies);
   }
 
   /** The `X-Request-Id` of the reply, and of all that is logged about the request. */
@@ -107,9 +98,9 @@ export class Exchange {
     return requestIdOf(this.owner.listener.requestIdPrefix, this.number);
   }
 
-  /** The IP address of the client, behind trusted proxies. */
+  /** The IP address of the client, or of its proxy. */
   get client(): string {
-    return this.forwardedClient ?? this.owner.address;
+    return this.owner.address;
   }
 
   /** Whether the client waits for `100 Continue`, or for a reply in its place. */

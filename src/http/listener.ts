@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { type AddressInfo, type BlockList, createServer, type Socket } from 'node:net';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { Refusal } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
 import { Connection, type ConnectionOptions } from './connection.ts';
@@ -21,8 +21,6 @@ export interface ListenerOptions
   /** Connections that the kernel queues. Default: Node's. */
   readonly backlog?: number;
   readonly events: ListenerEvents;
-  /** Proxies that name the address of the client. */
-  readonly trustedProxies?: BlockList | undefined;
   /** Starts the id of every request. Must differ from run to run. */
   readonly requestIdPrefix: string;
   /** In lower case: a field whose value differs from request to request. Default: none. */
@@ -148,7 +146,6 @@ function createState(options: ListenerOptions) {
     requestIdPrefix: options.requestIdPrefix,
     refusalLines: options.refusalLines ?? '',
     keepAliveLines: `Connection: keep-alive\r\nKeep-Alive: timeout=${options.idleMs / 1_000}\r\n`,
-    trustedProxies: options.trustedProxies,
     nextRequestNumber: () => (requests += 1),
     phase: 'open' as ListenerState['phase'],
     // Every request needs both, so the clock is read twice a second and not for each request.

@@ -128,7 +128,7 @@ export interface RefusedRequest {
   readonly message: string;
   /** Name of the token, also of an ended one, or the subject; null if neither is known. */
   readonly token: string | null;
-  /** IP address, behind trusted proxies. Empty if the connection was closed. */
+  /** IP address. Empty if the connection was closed. */
   readonly client: string;
 }
 

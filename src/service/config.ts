@@ -1,6 +1,5 @@
 import type { JwtRules } from '../access/jwt/rules.ts';
 import type { Setting } from '../config/command-line.ts';
-import type { Network } from '../config/values.ts';
 import type { StoreLocation } from '../store/location.ts';
 
 export interface TlsFiles {
@@ -35,8 +34,6 @@ export interface ServiceConfig extends OperatorConfig {
   readonly httpThreads: number | 'auto';
   /** Undefined: no tokens of identity providers. */
   readonly jwt: JwtRules | undefined;
-  /** Proxies that name the address of the client. */
-  readonly trustedProxies: readonly Network[] | undefined;
   readonly basePath: string;
   readonly fixedToken: string | undefined;
   readonly bodyBytesMax: number;

@@ -1,12 +1,10 @@
 import { once } from 'node:events';
-import { BlockList } from 'node:net';
 import { parentPort } from 'node:worker_threads';
 import { withJwts } from '../access/jwt/side-by-side.ts';
 import { openOpaqueTokens } from '../access/opaque-tokens.ts';
 import { rateLimiterIn } from '../access/rate-limit.ts';
 import { routes } from '../api/routes.ts';
 import { createThrottle } from '../api/throttle.ts';
-import type { Network } from '../config/values.ts';
 import { openApiDocument } from '../contract/openapi.ts';
 import { newRequestIdPrefix } from '../http/exchange.ts';
 import { listen } from '../http/listener.ts';
@@ -115,7 +113,6 @@ async function serve({ config, ...shared }: HttpThreadOptions, log: Log) {
   const listener = await listen({
     ...config,
     reusePort: true,
-    trustedProxies: config.trustedProxies && blockList(config.trustedProxies),
     answerMs: config.commitMs,
     idleMs: limits.http.idleMs,
     counters,
@@ -146,12 +143,6 @@ function loadJwts() {
 /** Only a service with a collector loads the code. */
 function loadTraces() {
   return import('./traces.ts');
-}
-
-function blockList(networks: readonly Network[]): BlockList {
-  const list = new BlockList();
-  for (const { address, prefix, family } of networks) list.addSubnet(address, prefix, family);
-  return list;
 }
 
 function createAndLog(store: PlantWriter, events: LogEvents) {

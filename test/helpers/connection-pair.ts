@@ -42,7 +42,6 @@ export async function openPair(
   let clockMs = 0;
   const listener = {
     heads: new RememberedHeads(),
-    trustedProxies: undefined,
     events: { refused() {}, failed },
     requestIdPrefix: 'test',
     nextRequestNumber: () => (requests += 1),
