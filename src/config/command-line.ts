@@ -22,8 +22,7 @@ const prefix = 'PLANT_STORE_';
 
 /** `PLANT_STORE_BASE_PATH` for `base-path`. */
 export function variableOf(name: FlagName): string {
-  const { variable }: Flag<unknown> = flags[name];
-  return variable ?? `${prefix}${name.toUpperCase().replaceAll('-', '_')}`;
+  return `${prefix}${name.toUpperCase().replaceAll('-', '_')}`;
 }
 
 /** What Kubernetes sets in each pod for a Service whose name begins with `plant-store`. */

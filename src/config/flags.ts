@@ -12,7 +12,6 @@ import {
   duration,
   graceTime,
   hostNames,
-  inSeconds,
   integer,
   issuers,
   noneOr,
@@ -41,8 +40,6 @@ export interface Flag<T, D extends string | undefined = string | undefined> exte
   readonly placeholder: string;
   /** @throws UsageError with the rest of a sentence that starts with the flag's name */
   readonly parse: (text: string, env: Environment) => T;
-  /** The environment variable, if its usual name means something else. */
-  readonly variable?: string;
   /** An empty variable is no error, and counts as none. */
   readonly emptyVariableUnsets?: boolean;
   /** As typed. Undefined if the flag has no value when it is left out. */
@@ -178,7 +175,7 @@ export const flags = {
       need: 'For plants with longer texts, or to refuse large bodies earlier.',
     },
   ),
-  'commit-timeout': withDefault('TIME', duration, inSeconds(limits.store.commitMs), {
+  'commit-timeout': withDefault('TIME', duration, `${limits.store.commitMs / 1_000}s`, {
     help: 'time for a plant to be stored; then the client gets 503',
     need: 'For a disk or database that stalls for longer, or clients with shorter time-outs.',
   }),

@@ -2,7 +2,6 @@ import { isSafeUrl } from '../access/jwt/rules.ts';
 import { parseRate, rateRule } from '../access/rate-limit.ts';
 import { limits } from '../limits.ts';
 import type { Rate } from '../store/tokens.ts';
-import { suggestion } from './suggestion.ts';
 
 /** A mistake on the command line or in the environment. The message says what and the way out. */
 export class UsageError extends Error {
@@ -56,28 +55,18 @@ export function hostNames(value: string): readonly string[] {
   );
 }
 
-const plantFields = ['id', 'name', 'tag'] as const;
-
 /** The title of the column for some members of a plant: `id=Nr`, one on each line. */
-export function columnTitles(value: string): Partial<Record<(typeof plantFields)[number], string>> {
+export function columnTitles(value: string): Partial<Record<'id' | 'name' | 'tag', string>> {
   const pairs = value.split('\n').map((pair) => {
-    const at = pair.indexOf('=');
-    const [typed, title] = at < 0 ? [pair, ''] : [pair.slice(0, at), pair.slice(at + 1)];
-    const field = plantFields.find((known) => known === typed);
-    if (field === undefined || title.trim() === '') {
-      const wayOut = suggestion(typed, plantFields, 'the members of a plant are id, name and tag');
-      const why = field === undefined ? wayOut : 'the title of the column is missing';
-      throw new UsageError(
-        `must be id=COLUMN, name=COLUMN or tag=COLUMN, and is ${JSON.stringify(pair)}; ${why}`,
-      );
-    }
-    return [field, title] as const;
+    const [, field, title] = /^(id|name|tag)=(.*\S.*)$/s.exec(pair) ?? [];
+    if (field !== undefined && title !== undefined) return [field, title] as const;
+    throw new UsageError(
+      `must be id=COLUMN, name=COLUMN or tag=COLUMN, and is ${JSON.stringify(pair)}`,
+    );
   });
-  const twice = pairs.find(([field], index) =>
-    pairs.slice(0, index).some(([earlier]) => earlier === field),
-  );
-  if (twice !== undefined) throw new UsageError(`${twice[0]}=COLUMN is given twice`);
-  return Object.fromEntries(pairs);
+  const titles = Object.fromEntries(pairs);
+  if (Object.keys(titles).length === pairs.length) return titles;
+  throw new UsageError('names a member of a plant twice');
 }
 
 /** URLs of issuers, exactly as tokens name them (RFC 8414 §2), with commas between them. */
@@ -118,15 +107,7 @@ export function rate(value: string): Rate {
 }
 
 export function noneOr<T>(parse: (value: string) => T): (value: string) => T | 'none' {
-  return (value) => {
-    if (value === 'none') return value;
-    try {
-      return parse(value);
-    } catch (error) {
-      if (error instanceof UsageError) throw new UsageError(`${error.message}, or none`);
-      throw error;
-    }
-  };
+  return (value) => (value === 'none' ? value : parse(value));
 }
 
 const dayMs = 86_400_000;
@@ -212,10 +193,6 @@ function timeText(ms: number): string {
     1,
   ];
   return `${ms / unitMs}${unit}`;
-}
-
-export function inSeconds(ms: number): string {
-  return `${ms / unitsMs.s}s`;
 }
 
 /** Without a slash at the end: `/plants` follows. */

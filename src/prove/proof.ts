@@ -14,8 +14,12 @@ import {
   newHistory,
   nextPlant,
 } from './history.ts';
-import type { ScratchStore } from './scratch-store.ts';
 import { ProofError, type Server, type ServerOptions, startServer } from './server.ts';
+
+/** A store for one proof. Disposal removes the store. */
+export interface ScratchStore extends AsyncDisposable {
+  readonly location: StoreLocation;
+}
 
 export interface ProofOptions extends ServerOptions {
   /** @param name unique in this proof */
@@ -37,28 +41,14 @@ export interface Proof extends Faults {
   readonly acknowledged: number;
   /** Total time in which a server was ready. */
   readonly loadMs: number;
-  /** Starts after a kill: their number, and the total and the longest time until ready. */
-  readonly restarts: number;
-  readonly restartMs: number;
-  readonly restartMsMax: number;
 }
 
-const nothingYet: Proof = {
-  kills: 0,
-  acknowledged: 0,
-  loadMs: 0,
-  restarts: 0,
-  restartMs: 0,
-  restartMsMax: 0,
-  lost: 0,
-  changed: 0,
-  extra: 0,
-};
+const nothingYet: Proof = { kills: 0, acknowledged: 0, loadMs: 0, lost: 0, changed: 0, extra: 0 };
 
 /**
  * Loads the program, kills it, checks its store and starts it again, until a fault is found, or the
- * time is over and a killed service has started again at least once. A store with `limits.prove.plantsMax` plants is replaced by a new one, which
- * bounds disk and memory.
+ * time is over and a killed service has started again at least once. A store with
+ * `limits.prove.plantsMax` plants is replaced by a new one, which bounds disk and memory.
  *
  * @throws ProofError, also because of `stop`
  */
@@ -82,9 +72,10 @@ async function proveOneStore(
   let proof = before;
   do {
     const from = acknowledgedBelow(history);
-    const life = await oneLife(options, over, store, history, proof.kills > before.kills);
+    const loadMs = await oneLife(options, over, store, history);
     proof = {
-      ...afterLife(proof, life),
+      kills: proof.kills + 1,
+      loadMs: proof.loadMs + loadMs,
       acknowledged: before.acknowledged + acknowledgedInAll(history),
       ...(await look(store.location, history, from)),
     };
@@ -93,27 +84,8 @@ async function proveOneStore(
   return { ...proof, ...(await look(store.location, history, 0)) };
 }
 
-function isFinished({ lost, changed, extra, restarts }: Proof, over: AbortSignal): boolean {
-  return lost + changed + extra > 0 || (over.aborted && restarts > 0);
-}
-
-interface Life {
-  /** Whether the store is that of a killed server. */
-  readonly isRestart: boolean;
-  readonly startMs: number;
-  readonly loadMs: number;
-}
-
-function afterLife(proof: Proof, { isRestart, startMs, loadMs }: Life): Proof {
-  const more = { ...proof, kills: proof.kills + 1, loadMs: proof.loadMs + loadMs };
-  if (!isRestart) return more;
-  const { restarts, restartMs, restartMsMax } = proof;
-  return {
-    ...more,
-    restarts: restarts + 1,
-    restartMs: restartMs + startMs,
-    restartMsMax: Math.max(restartMsMax, startMs),
-  };
+function isFinished({ lost, changed, extra, kills }: Proof, over: AbortSignal): boolean {
+  return lost + changed + extra > 0 || (over.aborted && kills > 1);
 }
 
 async function look(location: StoreLocation, history: History, from: number): Promise<Faults> {
@@ -124,14 +96,15 @@ async function look(location: StoreLocation, history: History, from: number): Pr
 /**
  * From a start to a kill. The kill comes after a random number of acknowledgements, mostly a small
  * one, and at the latest after a fraction of the time.
+ *
+ * @returns milliseconds of load
  */
 async function oneLife(
   options: ProofOptions,
   over: AbortSignal,
   store: ScratchStore,
   history: History,
-  isRestart: boolean,
-): Promise<Life> {
+): Promise<number> {
   const { token, stop, random } = options;
   await using server = await startServer(options, store.location, stop);
   const readyMs = performance.now();
@@ -162,7 +135,7 @@ async function oneLife(
     agent.destroy();
     ending.removeEventListener('abort', finish);
   }
-  return { isRestart, startMs: server.startMs, loadMs: performance.now() - readyMs };
+  return performance.now() - readyMs;
 }
 
 interface Client {

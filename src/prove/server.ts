@@ -17,7 +17,6 @@ export interface ServerOptions {
 /** A process of the program, on a free loopback port. */
 export interface Server extends AsyncDisposable {
   readonly port: number;
-  readonly startMs: number;
   kill(): void;
   /** Resolves after the end of the process. @throws ProofError if `kill` was not the reason */
   ended(): Promise<void>;
@@ -32,7 +31,6 @@ export async function startServer(
   location: StoreLocation,
   stop: AbortSignal,
 ): Promise<Server> {
-  const startedMs = performance.now();
   const [program, ...args] = [...command, ...flags] as [string, ...string[]];
   const child = spawn(program, args, {
     env: { ...env, ...settingOf(location) },
@@ -60,7 +58,6 @@ export async function startServer(
   }
   return {
     port,
-    startMs: performance.now() - startedMs,
     kill,
     async ended() {
       await exit;

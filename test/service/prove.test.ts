@@ -41,10 +41,7 @@ test('prove kills a loaded service again and again, finds every plant, and leave
     stdout,
     /^load {6}[1-9][0-9]* plants acknowledged on 16 connections, [1-9][0-9]* a second$/m,
   );
-  assert.match(
-    stdout,
-    /^kills {5}([2-9]|[1-9][0-9]+), ready again after [0-9.]+ s on average, [0-9.]+ s at most$/m,
-  );
+  assert.match(stdout, /^kills {5}([2-9]|[1-9][0-9]+)$/m);
   assert.match(stdout, /^plants {4}0 lost, 0 changed, 0 extra$/m);
   assert.match(stdout, /^verdict {3}passed: /m);
   assert.match(stdout, /^unproved {2}a kill is not a power cut/m);

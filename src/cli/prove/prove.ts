@@ -82,22 +82,12 @@ function printForPeople(target: Target, proof: Proof, { print, width }: Terminal
 /** Of the names before the lines of the report. */
 const nameColumns = 'database  '.length;
 
-function proofLines({
-  kills,
-  acknowledged,
-  loadMs,
-  restarts,
-  restartMs,
-  restartMsMax,
-  lost,
-  changed,
-  extra,
-}: Proof): string[] {
+function proofLines({ kills, acknowledged, loadMs, lost, changed, extra }: Proof): string[] {
   const perSecond = (acknowledged / (loadMs / 1_000)).toFixed(0);
-  const again = `ready again after ${(restartMs / restarts / 1_000).toFixed(2)} s on average, ${(restartMsMax / 1_000).toFixed(2)} s at most`;
+  const on = `on ${limits.prove.connections} connections, ${perSecond} a second`;
   return [
-    `load      ${acknowledged} plants acknowledged on ${limits.prove.connections} connections, ${perSecond} a second`,
-    `kills     ${kills}${restarts > 0 ? `, ${again}` : ''}`,
+    `load      ${acknowledged} plants acknowledged ${on}`,
+    `kills     ${kills}`,
     `plants    ${lost} lost, ${changed} changed, ${extra} extra`,
   ];
 }

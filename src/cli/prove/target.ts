@@ -9,9 +9,8 @@ import {
 import { limits } from '../../limits.ts';
 import { fdatasyncTimesMs } from '../../prove/fdatasync.ts';
 import { percentile } from '../../prove/percentile.ts';
-import type { ProofOptions } from '../../prove/proof.ts';
-import { scratchFile } from '../../prove/scratch-store.ts';
-import type { PostgresLocation, SqliteLocation } from '../../store/location.ts';
+import type { ProofOptions, ScratchStore } from '../../prove/proof.ts';
+import { fileLocation, type PostgresLocation, type SqliteLocation } from '../../store/location.ts';
 import { commandFor, postgresEngine } from '../../stores.ts';
 import { CommandError } from '../command.ts';
 
@@ -39,7 +38,7 @@ export function openFileTarget(location: SqliteLocation): Target {
   const syncs = fdatasyncTimesMs(join(scratch.path, 'fdatasync'), limits.prove.syncMs);
   const [p50, p99] = [percentile(syncs, 0.5), percentile(syncs, 0.99)];
   return {
-    makeStore: async (name) => scratchFile(scratch.path, name),
+    makeStore: async (name) => scratchFile(join(scratch.path, name)),
     lines: [
       `disk      ${type?.name ?? 'of an unknown type'}, fdatasync p50 ${p50.toFixed(3)} ms, p99 ${p99.toFixed(3)} ms`,
     ],
@@ -52,6 +51,14 @@ export function openFileTarget(location: SqliteLocation): Target {
     doctor: commandFor(location, 'doctor'),
     left: [],
     [Symbol.dispose]: scratch[Symbol.dispose],
+  };
+}
+
+/** A store in a new folder. */
+function scratchFile(folder: string): ScratchStore {
+  return {
+    location: fileLocation(join(folder, 'plants.db')),
+    [Symbol.asyncDispose]: async () => rmSync(folder, { recursive: true, force: true }),
   };
 }
 
