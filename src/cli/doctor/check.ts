@@ -7,20 +7,11 @@ export interface Finding {
 
 export type NamedFinding = Finding & { readonly name: string };
 
-export interface Check<Setting> {
-  readonly name: string;
-  /** @returns undefined if the check does not apply */
-  readonly find: (setting: Setting) => Finding | undefined;
-}
-
-export function findings<Setting>(
-  checks: readonly Check<Setting>[],
-  setting: Setting,
-): NamedFinding[] {
-  return checks.flatMap(({ name, find }) => {
-    const finding = find(setting);
-    return finding === undefined ? [] : [{ ...finding, name }];
-  });
+/** Without the checks that do not apply. */
+export function named(found: Readonly<Record<string, Finding | undefined>>): NamedFinding[] {
+  return Object.entries(found).flatMap(([name, finding]) =>
+    finding ? [{ ...finding, name }] : [],
+  );
 }
 
 export function ok(figure: string): Finding {

@@ -1,14 +1,8 @@
 import { DescriptorsError, withinDescriptors } from '../../service/descriptors.ts';
 import { error, type Finding, ok, warning } from './check.ts';
 
-/** Facts for the checks of every engine. */
-export interface Machine {
-  /** Undefined on Windows. */
-  readonly userId: number | undefined;
-  readonly nowMs: number;
-}
-
-export function user({ userId }: Machine): Finding | undefined {
+/** @param userId undefined on Windows */
+export function user(userId: number | undefined): Finding | undefined {
   if (userId === undefined) return undefined;
   if (userId !== 0) return ok(`${userId}`);
   return warning(
@@ -50,9 +44,9 @@ function usualService(): ReturnType<typeof withinDescriptors> | DescriptorsError
 /** An earlier clock was never set: the first release was in this year. */
 const releaseMs = Date.UTC(2026, 0);
 
-export function clock({ nowMs }: Machine): Finding {
-  const now = new Date(nowMs).toISOString();
-  if (nowMs >= releaseMs) return ok(`it is ${now}`);
+export function clock(): Finding {
+  const now = new Date().toISOString();
+  if (Date.now() >= releaseMs) return ok(`it is ${now}`);
   return error(
     `it is ${now}, which cannot be: the times of plants and tokens would be wrong`,
     'set the clock, preferably by a time server',

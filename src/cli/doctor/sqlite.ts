@@ -1,44 +1,31 @@
-import { statSync } from 'node:fs';
+import { accessSync, constants, type Stats, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { fileSystemOf } from '../../disk/file-system.ts';
+import {
+  type FileSystem,
+  type FileSystemKind,
+  fileSystemOf,
+  isSpaceLow,
+  nearestExisting,
+} from '../../disk/file-system.ts';
 import { obstacleTo } from '../../disk/obstacle.ts';
 import { limits } from '../../limits.ts';
+import { sizeText } from '../../size-text.ts';
 import { StoreError, StoreOpenError } from '../../store/errors.ts';
 import type { SqliteLocation } from '../../store/location.ts';
 import { commandFor, openReader } from '../../stores.ts';
 import { CommandError } from '../command.ts';
-import { type Check, error, type Finding, findings, type NamedFinding, ok } from './check.ts';
-import {
-  file,
-  fileSystemType,
-  folder,
-  freeInodes,
-  freeSpace,
-  type StoreFile,
-} from './disk-checks.ts';
+import { error, type Finding, type NamedFinding, named, ok, warning } from './check.ts';
 import { clock, descriptors, user } from './machine-checks.ts';
-
-/** Every check that opens nothing, in the order of the lines. */
-const checks: readonly Check<StoreFile>[] = [
-  { name: 'user', find: user },
-  { name: 'clock', find: clock },
-  { name: 'file system', find: fileSystemType },
-  { name: 'free space', find: freeSpace },
-  { name: 'free inodes', find: freeInodes },
-  { name: 'file', find: file },
-];
 
 /** Does every check, without changing the store. @throws CommandError without permission */
 export async function checkSqlite(
   location: SqliteLocation,
   userId: number | undefined,
 ): Promise<NamedFinding[]> {
-  const storeFile = lookAt(location, userId);
+  const store = lookAt(location, userId);
   return [
-    ...findings(checks, storeFile),
-    { name: 'folder', ...folder(storeFile) },
-    { name: 'descriptors', ...descriptors() },
-    { name: 'schema', ...(await schema(storeFile)) },
+    ...checkOutside(store),
+    ...named({ folder: folder(store), descriptors: descriptors(), schema: await schema(store) }),
   ];
 }
 
@@ -52,20 +39,39 @@ export function checkSqliteStart(
   location: SqliteLocation,
   userId: number | undefined,
 ): NamedFinding[] {
-  const found = findings(checks, lookAt(location, userId));
+  const found = checkOutside(lookAt(location, userId));
   const unfit = found.find(({ name, level }) => name === 'file system' && level === 'error');
   if (unfit) throw new CommandError(`${unfit.name}: ${unfit.says}`);
   return found.filter(({ level }) => level !== 'ok');
 }
 
+/** Facts about the file of a store. */
+interface StoreFile {
+  readonly location: SqliteLocation;
+  readonly userId: number | undefined;
+  /** Undefined without a store. */
+  readonly file: Stats | undefined;
+  readonly fileSystem: FileSystem;
+}
+
+/** Every check that opens nothing. */
+function checkOutside(store: StoreFile): NamedFinding[] {
+  const { fileSystem } = store;
+  return named({
+    user: user(store.userId),
+    clock: clock(),
+    'file system': fileSystemType(fileSystem),
+    'free space': freeSpace(fileSystem),
+    'free inodes': freeInodes(fileSystem),
+    file: file(store),
+  });
+}
+
 function lookAt(location: SqliteLocation, userId: number | undefined): StoreFile {
   const { path } = location;
   try {
-    const facts = {
-      file: statSync(path, { throwIfNoEntry: false }),
-      fileSystem: fileSystemOf(path),
-    };
-    return { location, folder: dirname(resolve(path)), ...facts, userId, nowMs: Date.now() };
+    const file = statSync(path, { throwIfNoEntry: false });
+    return { location, userId, file, fileSystem: fileSystemOf(path) };
   } catch (cause) {
     const obstacle =
       obstacleTo(path) ?? `${(cause as Error).message}; run this as the owner of the store`;
@@ -93,5 +99,98 @@ async function schema({ location, file: stats }: StoreFile): Promise<Finding> {
       `the store cannot be read (${cause.message})`,
       `find the damage with ${commandFor(location, 'verify')}, and restore a backup`,
     );
+  }
+}
+
+const onFileSystem: Readonly<Record<FileSystemKind, (name: string) => Finding>> = {
+  disk: ok,
+  network: (name) =>
+    error(
+      `${name} is shared by machines, and SQLite's locks and shared memory do not reach other machines`,
+      'name a store on a local disk with --store',
+    ),
+  memory: (name) =>
+    warning(
+      `${name} is memory: a power cut loses all plants`,
+      'name a store on a disk with --store',
+    ),
+  overlay: (name) =>
+    warning(
+      `${name} is a layer over other file systems, such as a container's own, and is removed with the container`,
+      'mount a volume for the store',
+    ),
+  'passed on': (name) =>
+    warning(
+      `${name} is passed on to another program or the host, which decides whether a sync reaches a disk`,
+      'name a store on a local disk with --store, or find out what that program or host does',
+    ),
+};
+
+function fileSystemType({ type }: FileSystem): Finding {
+  if (type) return onFileSystem[type.kind](type.name);
+  return ok(
+    process.platform === 'linux'
+      ? 'an unknown type, which is not in the list of unfit types'
+      : 'the type is known on Linux only',
+  );
+}
+
+function freeSpace({ bytes, freeBytes }: FileSystem): Finding | undefined {
+  if (bytes === 0) return undefined;
+  const percent = (100 * freeBytes) / bytes;
+  const figure = `${sizeText(freeBytes)} are free, ${percent.toFixed(0)} % of ${sizeText(bytes)}`;
+  const remedy =
+    'make room, or name a store on a larger disk with --store; without room, creates get 503';
+  if (freeBytes < limits.disk.freeBytesMin) return error(figure, remedy);
+  return isSpaceLow({ bytes, freeBytes }) ? warning(figure, remedy) : ok(figure);
+}
+
+function freeInodes({ inodes, freeInodes: free }: FileSystem): Finding | undefined {
+  if (inodes === 0) return undefined;
+  const figure = `${free} more files can be made there`;
+  const remedy = 'remove files, or name a store on another disk with --store';
+  if (free < limits.disk.freeInodesMin) return error(figure, remedy);
+  return free < limits.disk.freeInodesLow ? warning(figure, remedy) : ok(figure);
+}
+
+function folder({ location }: StoreFile): Finding {
+  const path = dirname(resolve(location.path));
+  const existing = nearestExisting(path);
+  if (!statSync(existing).isDirectory())
+    return error(
+      `${existing} is not a folder`,
+      'move that file away, or choose another store with --store',
+    );
+  if (!isAllowed(existing, constants.W_OK | constants.X_OK)) {
+    return error(
+      `no files can be made in ${existing}`,
+      'give the folder to the user of the service, and mount the disk for writing',
+    );
+  }
+  return ok(
+    existing === path ? `files can be made in ${path}` : `${path} can be made in ${existing}`,
+  );
+}
+
+function file({ location: { path }, file: stats, userId }: StoreFile): Finding | undefined {
+  if (stats === undefined || userId === undefined) return undefined;
+  const mode = (stats.mode & 0o777).toString(8).padStart(4, '0');
+  const figure = `${path} has mode ${mode} and belongs to user ${stats.uid}`;
+  if (!isAllowed(path, constants.R_OK | constants.W_OK))
+    return error(`${figure}: the file cannot be written`, `give the file to user ${userId}`);
+  if (stats.uid !== userId)
+    return warning(`${figure}, not to ${userId}`, 'run all commands as the owner of the store');
+  if ((stats.mode & 0o077) !== 0)
+    return warning(`${figure}: other users may read or write the store`, `chmod 600 ${path}`);
+  return ok(figure);
+}
+
+function isAllowed(path: string, mode: number): boolean {
+  try {
+    accessSync(path, mode);
+    return true;
+  } catch {
+    // For any reason.
+    return false;
   }
 }
