@@ -59,15 +59,13 @@ interface Arguments<F extends FlagName> {
 
 /** A command without its name, which is in `commands.ts`. */
 export interface Definition<F extends FlagName = FlagName> {
-  /** Names of the positional arguments. Names in brackets are optional, and `...` stands for more. */
+  /** Names of the positional arguments. One in brackets is optional; `...` stands for more; `a|b` are words. */
   readonly positionals: readonly string[];
   readonly summary: string;
   /** Who needs the command, and when: one sentence. */
   readonly need: string;
   readonly flags: readonly F[];
   readonly examples: readonly string[];
-  /** Values of the positional arguments, for the completion of a shell. */
-  readonly suggest?: (values: Values<F>) => readonly string[] | Promise<readonly string[]>;
   /** @returns the exit code: 0 done, 1 failed */
   run(args: Arguments<F>, terminal: Terminal): Promise<number>;
 }

@@ -23,7 +23,8 @@ export function fixedToken(
     return token;
   const source = file === undefined ? tokenVariable : `the file ${file} of --token-file`;
   throw new UsageError(
-    `${source} must hold one token: up to ${charsMax} of the characters A-Z a-z 0-9 - . _ ~ + /, then = or nothing`,
+    `${source} must hold one token: up to ${charsMax} of the characters A-Z a-z 0-9 - . _ ` +
+      '~ + /, then = or nothing',
   );
 }
 

@@ -1,42 +1,33 @@
 import { variableOf } from '../config/command-line.ts';
 import { type FlagName, flags } from '../config/flags.ts';
 import type { Command } from './command.ts';
-import { commandGroups, type ListedCommand, loadCommands } from './commands.ts';
+import { commandGroups, type ListedCommand, listedCommands, loadCommands } from './commands.ts';
 import type { Style } from './terminal/screen.ts';
 import { hanging, wrapped } from './terminal/wrap.ts';
 
 type Show = (line: string, style?: Style) => unknown;
 
-export async function showProgramHelp(show: Show): Promise<void> {
-  const showText = (text: string) => {
-    for (const line of wrapped(text)) show(line);
-  };
-  showText('Plant Store: a store of plants behind one durable operation, POST /plants.');
+/** @param family the commands to list, with the same first word; by default all */
+export async function showProgramHelp(
+  show: Show,
+  family: readonly ListedCommand[] = listedCommands,
+): Promise<void> {
+  show('Plant Store: a store of plants behind one durable operation, POST /plants.');
   show('');
   show('Usage: plant-store COMMAND [flags]');
   const usageChars = Math.max(...(await loadCommands()).map((known) => usage(known).length));
-  for (const group of commandGroups) {
+  for (const { heading, commands } of commandGroups) {
+    const listed = commands.filter((one) => family.some(({ name }) => name === one.name));
+    if (listed.length === 0) continue;
     show('');
-    show(`${group.heading}:`, 'heading');
-    for (const known of await loadCommands(group.commands))
+    show(`${heading}:`, 'heading');
+    for (const known of await loadCommands(listed))
       for (const line of item(usage(known), usageChars, known.summary)) show(line);
   }
   show('');
-  showText(
-    'plant-store help COMMAND shows the flags and examples of a command, and plant-store --version [--json] the version.',
-  );
-  showText('Exit codes: 0 done, 1 failed, 2 wrong usage.');
-}
-
-/** @param family commands with the same first word */
-export async function showFamilyHelp(family: readonly ListedCommand[], show: Show): Promise<void> {
-  const commands = await loadCommands(family);
-  const usageChars = Math.max(...commands.map((known) => usage(known).length));
-  for (const known of commands)
-    for (const line of item(usage(known), usageChars, known.summary)) show(line);
-  show('');
-  const more = `"plant-store help ${family[0]?.name}" shows the flags and examples of that command.`;
-  for (const line of wrapped(more)) show(line);
+  show('plant-store help COMMAND shows the flags and examples of a command.');
+  show('plant-store --version [--json] shows the version.');
+  show('Exit codes: 0 done, 1 failed, 2 wrong usage.');
 }
 
 export function showCommandHelp(known: Command, show: Show): void {

@@ -2,7 +2,6 @@ import { setImmediate } from 'node:timers/promises';
 import type { Values } from '../config/flags.ts';
 import { suggestion } from '../config/suggestion.ts';
 import { timeBefore, UsageError } from '../config/values.ts';
-import { excerpt } from '../contract/excerpt.ts';
 import { int64FromDigits } from '../contract/int64.ts';
 import { limits } from '../limits.ts';
 import type { StoreLocation } from '../store/location.ts';
@@ -12,8 +11,6 @@ import { listedTokenName, namesOfNoToken } from '../store/tokens.ts';
 import { commandFor, openReader } from '../stores.ts';
 import { detailsOf } from '../transfer/format.ts';
 import { type FormatName, formats } from '../transfer/formats.ts';
-import type { Input } from '../transfer/import-source.ts';
-import { createRecordCutter, lineEnds, type RawRecord } from '../transfer/record-cutter.ts';
 import { CommandError, command, type Terminal } from './command.ts';
 import { atInterruption } from './terminal/interruption.ts';
 import { numberText, plantsText } from './terminal/progress.ts';
@@ -21,20 +18,15 @@ import type { Column, Table } from './terminal/table.ts';
 
 export const plantsGet = command({
   positionals: ['ID...'],
-  summary:
-    'Print plants, each as a line of JSON with the time and the token of its creation. For - the ids come from standard input, one a line.',
+  summary: 'Print plants, each as a line of JSON with the time and the token of its creation.',
   need: 'Use it to check what is stored under an id.',
   flags: ['store', 'json'],
-  examples: ['plant-store plants get 1 9223372036854775807', 'plant-store plants get -'],
+  examples: ['plant-store plants get 1 9223372036854775807'],
   async run({ values, positionals }, terminal) {
-    if (positionals.length > 1 && positionals.includes(pipe))
-      throw new UsageError('- takes the ids from standard input; give - alone');
-    const ids = positionals[0] === pipe ? idsIn(terminal.input()) : positionals.map(typedId);
+    const ids = positionals.map(typedId);
     await using store = await openReader(values.store, limits.cli.readMs);
-    let asked = 0;
     let missing = 0;
-    for await (const id of ids) {
-      asked += 1;
+    for (const id of ids) {
       const plant = await store.getPlant(id);
       if (plant !== undefined) {
         await terminal.write(formats.ndjson.write(plant, detailsOf(plant)));
@@ -44,39 +36,20 @@ export const plantsGet = command({
       const says = `there is no plant with the id ${id} in ${store.location}`;
       terminal.note(`plant-store: ${says}`, 'bad');
     }
-    if (missing > 0 && asked > 1) terminal.note(`${missing} of ${asked} ids were not found.`);
+    if (missing > 0 && ids.length > 1)
+      terminal.note(`${missing} of ${ids.length} ids were not found.`);
     return missing > 0 ? 1 : 0;
   },
 });
-
-/** Standard input. */
-const pipe = '-';
-
-const idRule = 'must be an integer from -9223372036854775808 to 9223372036854775807';
 
 /** @throws UsageError */
 function typedId(digits: string): bigint {
   const id = int64FromDigits(digits);
   if (id !== undefined) return id;
-  throw new UsageError(`ID ${idRule}; it is ${JSON.stringify(digits)}`);
-}
-
-/** The ids on standard input, one a line, while it is read. @throws CommandError for another line */
-async function* idsIn(input: Input): AsyncGenerator<bigint> {
-  const cutter = createRecordCutter(lineEnds(), limits.cli.idLineBytesMax);
-  for await (const chunk of input) yield* idsOf(cutter.cut(chunk));
-  yield* idsOf(cutter.rest());
-}
-
-function* idsOf(lines: Iterable<RawRecord>): Generator<bigint> {
-  for (const { line, bytes } of lines) {
-    const text = bytes.toString().trim();
-    if (text === '') continue;
-    const id = int64FromDigits(text);
-    if (id === undefined)
-      throw new CommandError(`line ${line} of standard input ${idRule}; it is ${excerpt(text)}`);
-    yield id;
-  }
+  const [least, most] = ['-9223372036854775808', '9223372036854775807'];
+  throw new UsageError(
+    `ID must be an integer from ${least} to ${most}; it is ${JSON.stringify(digits)}`,
+  );
 }
 
 const matchFlags = ['tag', 'name-contains', 'created-by', 'since', 'until'] as const;
@@ -84,7 +57,8 @@ const matchFlags = ['tag', 'name-contains', 'created-by', 'since', 'until'] as c
 export const plantsList = command({
   positionals: [],
   summary:
-    'List plants in ascending order of id, or the newest first: as a table on a terminal, as lines of JSON elsewhere, or in a --format.',
+    'List plants in ascending order of id, or the newest first: as a table on a terminal, ' +
+    'as lines of JSON elsewhere, or in a --format.',
   need: 'Use it to look for plants, without a service.',
   flags: ['store', 'newest', ...matchFlags, 'limit', 'format', 'json'],
   examples: [

@@ -32,31 +32,26 @@ export async function run(argv: readonly string[], terminal: Terminal): Promise<
 
 async function dispatch(argv: readonly string[], terminal: Terminal): Promise<number> {
   const [first, second] = argv;
-  if (first === undefined) {
-    const { showProgramHelp } = await import('./help.ts');
-    await showProgramHelp(terminal.note);
-    return 2;
-  }
   if (first === completeWord) return complete(argv.slice(1), terminal);
   if (first === 'help') return dispatch([...argv.slice(1), '--help'], terminal);
-  if (isHelp(first)) {
+  const family = listedCommands.filter(({ name }) => name.startsWith(`${first} `));
+  if (first === undefined || isHelp(first) || (family.length > 0 && isHelp(second))) {
     const { showProgramHelp } = await import('./help.ts');
-    await showProgramHelp(terminal.print);
-    return 0;
+    const show = first === undefined ? terminal.note : terminal.print;
+    await showProgramHelp(show, family.length > 0 ? family : undefined);
+    return first === undefined ? 2 : 0;
   }
   if (first === '--version' || first === '-V') {
     terminal.print(second === '--json' ? JSON.stringify(build) : version);
     return 0;
   }
-  const family = listedCommands.filter(({ name }) => name.startsWith(`${first} `));
-  if (family.length > 0 && isHelp(second)) {
-    const { showFamilyHelp } = await import('./help.ts');
-    await showFamilyHelp(family, terminal.print);
-    return 0;
-  }
   const listed = findCommand(argv, family);
   const rest = argv.slice(listed.name.split(' ').length);
-  if (rest.some(isHelp)) return showHelp(listed, terminal);
+  if (rest.some(isHelp)) {
+    const { showCommandHelp } = await import('./help.ts');
+    showCommandHelp(await listed.load(), terminal.print);
+    return 0;
+  }
   demandKnownVariables(terminal.env);
   const found = await listed.load();
   const { positionals, ...flags } = parseCommandLine<FlagName>(rest, found.flags, terminal.env);
@@ -68,12 +63,6 @@ function isHelp(word: string | undefined): boolean {
   return word === '--help' || word === '-h';
 }
 
-async function showHelp(asked: ListedCommand, { print }: Terminal): Promise<number> {
-  const { showCommandHelp } = await import('./help.ts');
-  showCommandHelp(await asked.load(), print);
-  return 0;
-}
-
 function findCommand(argv: readonly string[], family: readonly ListedCommand[]): ListedCommand {
   const found = listedCommands.find(
     ({ name }) => name === argv.slice(0, name.split(' ').length).join(' '),
@@ -82,11 +71,13 @@ function findCommand(argv: readonly string[], family: readonly ListedCommand[]):
   const [first = '', second] = argv;
   if (first.startsWith('-'))
     throw new UsageError(
-      `${first} is no command; flags come after the command; "plant-store --help" lists the commands`,
+      `${first} is no command; flags come after the command; "plant-store --help" lists ` +
+        'the commands',
     );
   if (family.length > 0 && (second === undefined || second.startsWith('-'))) {
     throw new UsageError(
-      `${first} needs a second word: ${family.map(({ name }) => `"plant-store ${name}"`).join(', ')}`,
+      `${first} needs a second word: ` +
+        `${family.map(({ name }) => `"plant-store ${name}"`).join(', ')}`,
     );
   }
   throw unknownCommand(first, second, family);

@@ -15,6 +15,8 @@ import { commandFor, openExistingStore, openReader } from '../stores.ts';
 import { CommandError, command } from './command.ts';
 import type { Column } from './terminal/table.ts';
 
+const staleSeconds = limits.access.staleMs / 1_000;
+
 export const tokenCreate = command({
   positionals: ['NAME'],
   summary: 'Make a token and print it. It is shown only once: the store keeps its hash.',
@@ -39,12 +41,15 @@ export const tokenCreate = command({
     const expiresAt = isoIfSet(issued.expiresAtMs);
     const record = { name, role: values.role, token, expiresAt, ...listedRate(rate) };
     terminal.print(values.json ? JSON.stringify(record) : token);
-    terminal.note(
-      `The token ${name} (role ${values.role}, valid until ${expiresAt ?? 'revoked'}) was printed to standard output. It is not shown again.`,
-    );
+    terminal.note(`The token ${name} ${validText(values.role, expiresAt)}`);
     return 0;
   },
 });
+
+function validText(role: string, expiresAt: string | undefined): string {
+  const valid = `(role ${role}, valid until ${expiresAt ?? 'revoked'})`;
+  return `${valid} was printed to standard output. It is not shown again.`;
+}
 
 /** Who runs the command, for the record of a token. */
 function userOfMachine(): string {
@@ -80,7 +85,6 @@ export const tokenRotate = command({
     'plant-store token rotate florist --grace 7d --expires 90d',
     'plant-store token rotate my-app --grace 0',
   ],
-  suggest: namesInForce,
   async run({ values, positionals: [name = ''] }, terminal) {
     await using store = await openExistingStore(values.store, limits.cli.lockMs);
     const wish = {
@@ -91,7 +95,7 @@ export const tokenRotate = command({
     if ('refusal' in rotated) {
       const { refusal, message } = rotated;
       throw refusal === 'unknown'
-        ? await notInForce(store, name, 'rotated', values.store)
+        ? await notInForce(store, name, values.store)
         : new CommandError(message);
     }
     const { token, role, rate } = rotated;
@@ -103,37 +107,30 @@ export const tokenRotate = command({
       previousUntil === undefined
         ? `Running services refuse the secret before within ${staleSeconds} seconds.`
         : `The secret before stays in force until ${previousUntil}.`;
-    terminal.note(
-      `The new secret of the token ${name} (role ${role}, valid until ${expiresAt ?? 'revoked'}) was printed to standard output. It is not shown again. ${ofOld}`,
-    );
+    terminal.note(`The new secret of the token ${name} ${validText(role, expiresAt)} ${ofOld}`);
     return 0;
   },
 });
 
-const staleSeconds = limits.access.staleMs / 1_000;
-
 export const tokenUpdate = command({
   positionals: ['NAME'],
-  summary: `Change the rate of a token. Running services use it within ${limits.access.staleMs / 1_000} seconds.`,
+  summary: `Change the rate of a token. Running services use it within ${staleSeconds} seconds.`,
   need: 'Use it when one client slows the others, or needs more than its rate.',
   flags: ['store', 'rate', 'burst', 'json'],
   examples: [
     'plant-store token update my-app --rate 100/s --burst 500',
     'plant-store token update my-app --rate none',
   ],
-  suggest: namesInForce,
   async run({ values, positionals: [name = ''] }, terminal) {
     if (values.rate === undefined)
       throw new UsageError('--rate says what to change: a rate such as 100/s, or none');
     const rate = rateOf(values);
     await using store = await openExistingStore(values.store, limits.cli.lockMs);
-    if (!(await store.limitToken(name, rate)))
-      throw await notInForce(store, name, 'updated', values.store);
+    if (!(await store.limitToken(name, rate))) throw await notInForce(store, name, values.store);
     if (values.json) terminal.print(JSON.stringify({ name, ...listedRate(rate) }));
     const says = rate === undefined ? 'any rate' : `${rateText(rate)}, and ${rate.burst} at once`;
-    terminal.note(
-      `The token ${name} may send ${says}; running services know within ${limits.access.staleMs / 1_000} seconds.`,
-    );
+    const known = `running services know within ${staleSeconds} seconds.`;
+    terminal.note(`The token ${name} may send ${says}; ${known}`);
     return 0;
   },
 });
@@ -142,43 +139,27 @@ export const tokenUpdate = command({
 async function notInForce(
   store: TokenReader,
   name: string,
-  done: 'rotated' | 'updated' | 'revoked',
   location: StoreLocation,
 ): Promise<CommandError> {
   const tokens = await store.listTokens();
-  const named = tokens.filter((one) => one.name === name);
-  const revokedAtMs = Math.max(...named.map((one) => one.revokedAtMs ?? 0));
-  if (revokedAtMs > 0) {
-    const so = done === 'revoked' ? 'already' : `and cannot be ${done}`;
+  const revokedMs = tokens.flatMap((one) => (one.name === name ? (one.revokedAtMs ?? []) : []));
+  if (revokedMs.length > 0) {
     const wayOut = `${commandFor(location, 'token create NAME')} makes a new token of this name`;
-    return new CommandError(
-      `the token ${name} was revoked at ${iso(revokedAtMs)}, ${so}; ${wayOut}`,
-    );
+    const at = iso(Math.max(...revokedMs));
+    return new CommandError(`the token ${name} was revoked at ${at}; ${wayOut}`);
   }
   const inForce = tokens.filter((one) => one.role !== 'subject' && one.revokedAtMs === undefined);
-  const wayOut = suggestion(
-    name,
-    inForce.map((one) => one.name),
-    `${commandFor(location, 'token list')} shows the tokens`,
-  );
+  const names = inForce.map((one) => one.name);
+  const wayOut = suggestion(name, names, `${commandFor(location, 'token list')} shows the tokens`);
   return new CommandError(`there has never been a token named ${name}; ${wayOut}`);
-}
-
-/** Names without characters that mean something in a shell. */
-async function namesInForce({ store: location }: Values<'store'>): Promise<readonly string[]> {
-  await using store = await openReader(location, limits.cli.readMs);
-  const nowMs = Date.now();
-  const inForce = (await store.listTokens()).filter(
-    (token) => token.role !== 'subject' && tokenState(token, nowMs) !== 'revoked',
-  );
-  const names = new Set(inForce.map(({ name }) => name));
-  return [...names].filter((name) => /^[\w.:@%+=,/-]+$/.test(name));
 }
 
 export const tokenList = command({
   positionals: [],
   summary: 'List the names, roles and times of the tokens, never the tokens themselves.',
-  need: 'Use it to see which tokens are used, and which expire soon. A service writes the last uses once a minute.',
+  need:
+    'Use it to see which tokens are used, and which expire soon. A service writes the ' +
+    'last uses once a minute.',
   flags: ['store', 'json'],
   examples: ['plant-store token list', 'plant-store token list --json'],
   async run({ values }, terminal) {
@@ -235,25 +216,24 @@ function tokenColumns(moment: (time: string) => string): readonly Column<Listed>
 
 export const tokenRevoke = command({
   positionals: ['NAME'],
-  summary: `Revoke a token. Running services refuse it within ${limits.access.staleMs / 1_000} seconds.`,
-  need: 'Use it when a client is retired, or a token leaks. The name "command line" ends the sessions of sign-in links.',
+  summary: `Revoke a token. Running services refuse it within ${staleSeconds} seconds.`,
+  need:
+    'Use it when a client is retired, or a token leaks. The name "command line" ends ' +
+    'the sessions of sign-in links.',
   flags: ['store', 'json'],
   examples: ['plant-store token revoke my-app'],
-  suggest: namesInForce,
   async run({ values, positionals: [name = ''] }, terminal) {
     await using store = await openExistingStore(values.store, limits.cli.lockMs);
     const nowMs = Date.now();
     if (!(await store.revokeToken(name, nowMs, userOfMachine()))) {
-      if (!(await endSessions(store, name)))
-        throw await notInForce(store, name, 'revoked', values.store);
+      if (!(await endSessions(store, name))) throw await notInForce(store, name, values.store);
       if (values.json) terminal.print(JSON.stringify({ name, sessionsEndedAt: iso(nowMs) }));
       terminal.note(`All sessions of ${name} have ended. There is no token of this name.`);
       return 0;
     }
     if (values.json) terminal.print(JSON.stringify({ name, revokedAt: iso(nowMs) }));
-    terminal.note(
-      `The token ${name} is revoked; running services refuse it within ${limits.access.staleMs / 1_000} seconds.`,
-    );
+    const refused = `running services refuse it within ${staleSeconds} seconds.`;
+    terminal.note(`The token ${name} is revoked; ${refused}`);
     return 0;
   },
 });

@@ -48,7 +48,7 @@ export interface Flag<T, D extends string | undefined = string | undefined> exte
   show?(value: T): string;
   /** All values, if they are words; a word that ends with `=` begins a value. */
   readonly choices?: readonly string[];
-  /** The flag may be given several times. `parse` gets the values as lines, as the variable has them. */
+  /** The flag may be given several times. `parse` gets the values as lines. */
   readonly isRepeated?: boolean;
 }
 
@@ -145,18 +145,24 @@ export const flags = {
   },
   'jwt-issuer': {
     ...optional('URLS', issuers, {
-      help: 'identity providers whose access tokens (JWT) are accepted, such as https://login.example.org',
+      help:
+        'identity providers whose access tokens (JWT) are accepted, such as ' +
+        'https://login.example.org',
       need: 'For clients that have tokens of an identity provider.',
     }),
     show: (list: readonly string[] | undefined) => list?.join() ?? '',
   },
   'jwt-audience': optional('NAME', text, {
-    help: 'the audience (aud) that a JWT must name: this service, as the identity provider calls it',
+    help:
+      'the audience (aud) that a JWT must name: this service, as the identity provider ' +
+      'calls it',
     need: 'Required by --jwt-issuer: tokens for other services are refused.',
   }),
   'jwt-scope': optional('SCOPE', scopeToken, {
     help: 'the scope that a JWT must have to create plants, such as plants:create',
-    need: 'For an identity provider that gives tokens for the audience to clients that may only read.',
+    need:
+      'For an identity provider that gives tokens for the audience to clients that may ' +
+      'only read.',
   }),
   'jwt-type': choice(jwtTypes, 'at+jwt', {
     help: 'the type (typ) that a JWT must have; jwt also takes JWT or no type',
@@ -193,7 +199,9 @@ export const flags = {
   }),
   'otlp-endpoint': {
     ...optional('URL', otlpEndpoint, {
-      help: 'OpenTelemetry collector (OTLP over HTTP) that gets the spans of sampled creates, such as http://localhost:4318',
+      help:
+        'OpenTelemetry collector (OTLP over HTTP) that gets the spans of sampled ' +
+        'creates, such as http://localhost:4318',
       need: 'For clients that send traces: a trace then also shows what the service did.',
     }),
     show: (url: string | undefined) => url ?? '',
@@ -219,12 +227,18 @@ export const flags = {
     need: 'For a client that sends its creates in heaps.',
   }),
   expires: optional('TIME', duration, {
-    help: 'how long the secret is valid, such as 90d; by default until revoked, or as the one before',
+    help:
+      'how long the secret is valid, such as 90d; by default until revoked, or as the ' +
+      'one before',
     need: 'For access that has to end by itself.',
   }),
   grace: withDefault('TIME', graceTime, '24h', {
-    help: 'how long the secret before stays in force beside the new one, such as 24h; 0 ends it at once',
-    need: 'For clients that take a while to get the new secret (longer), or a secret that has leaked (0).',
+    help:
+      'how long the secret before stays in force beside the new one, such as 24h; 0 ' +
+      'ends it at once',
+    need:
+      'For clients that take a while to get the new secret (longer), or a secret that ' +
+      'has leaked (0).',
   }),
   tag: optional('TAG', textOrEmpty, {
     help: 'only plants with exactly this tag',
@@ -239,7 +253,9 @@ export const flags = {
     need: 'For what one client has stored, for instance with a token that leaked.',
   }),
   since: optional('TIME', pastTime, {
-    help: 'only plants from this time on: 1h or 7d ago, 2026-11-24, 2026-11-24T02:00 (local) or 2026-11-24T02:00Z (UTC)',
+    help:
+      'only plants from this time on: 1h or 7d ago, 2026-11-24, 2026-11-24T02:00 ' +
+      '(local) or 2026-11-24T02:00Z (UTC)',
     need: 'For the plants since an incident, or since a change of a client.',
   }),
   until: optional('TIME', pastTime, {
@@ -259,7 +275,9 @@ export const flags = {
     need: 'For an export to one file every night, or a restore in place of a broken store.',
   }),
   keep: optional('RULES', retention, {
-    help: 'backups of the folder to keep, such as 24h:1h,30d:1d,1y:1w: for 24 hours one an hour, for 30 days one a day, for a year one a week; the others are removed',
+    help:
+      'backups of the folder to keep, such as 24h:1h,30d:1d,1y:1w: for 24 hours one an ' +
+      'hour, for 30 days one a day, for a year one a week; the others are removed',
     need: 'For a folder that must not fill up, and for backups that hold only what is new.',
   }),
   format: {
@@ -271,7 +289,9 @@ export const flags = {
   },
   column: {
     ...optional('FIELD=COLUMN', columnTitles, {
-      help: 'column of a CSV file that holds the id, name or tag, such as id=Nr; give the flag once for each',
+      help:
+        'column of a CSV file that holds the id, name or tag, such as id=Nr; give the ' +
+        'flag once for each',
       need: 'For files of other programs, whose columns have other titles.',
     }),
     choices: ['id=', 'name=', 'tag='],

@@ -71,7 +71,8 @@ function parseUrl(url: string): Partial<Record<Parameter, string>> {
   const named = Object.fromEntries(new URLSearchParams(query));
   if (!Object.keys(named).every((name) => Object.hasOwn(variables, name))) {
     throw new UsageError(
-      `has a parameter that is not supported; the supported ones: ${Object.keys(variables).join(', ')}`,
+      'has a parameter that is not supported; the supported ones: ' +
+        `${Object.keys(variables).join(', ')}`,
     );
   }
   const atHosts = authority.split(',').map((host) => parsePart(`${start}${host}${database}`));
@@ -97,7 +98,8 @@ function parsePart(url: string): ReturnType<typeof parse> {
 function refuse(): never {
   const codes = '%2F for /, %3A for :, %40 for @, %3F for ?, %25 for %';
   throw new UsageError(
-    `must be a URL such as postgres://user@host:5432/database, and names and passwords in it need ${codes}`,
+    'must be a URL such as postgres://user@host:5432/database, and names and passwords in ' +
+      `it need ${codes}`,
   );
 }
 
@@ -107,7 +109,8 @@ function hostsFrom(read: Read): PostgresHost[] {
   const ports = (read('port') ?? '').split(',');
   if (ports.length > 1 && ports.length !== names.length) {
     throw new UsageError(
-      `names ${names.length} hosts and ${ports.length} ports; write each port with its host, or one port for all`,
+      `names ${names.length} hosts and ${ports.length} ports; write each port with its ` +
+        'host, or one port for all',
     );
   }
   return names.map((host, index) => ({
@@ -122,7 +125,8 @@ function tlsFrom(read: Read): PostgresTls {
     parsedBy(oneOf(tlsModes), 'sslmode', read) ?? (isPublic ? 'verify-full' : 'prefer');
   if (isPublic && sslmode !== 'verify-full') {
     throw new UsageError(
-      'needs sslmode=verify-full with sslrootcert=system: public authorities give certificates to everyone, for other names',
+      'needs sslmode=verify-full with sslrootcert=system: public authorities give ' +
+        'certificates to everyone, for other names',
     );
   }
   return {

@@ -29,7 +29,8 @@ function sqliteLocation(text: string): StoreLocation {
     throw new UsageError(`must be sqlite:PATH, or postgres://…, such as sqlite:${meantPath(text)}`);
   if (isBesideStore(path)) {
     throw new UsageError(
-      'must not name a file that belongs to a store: its WAL, its journal, its first token, or the manifest of a backup',
+      'must not name a file that belongs to a store: its WAL, its journal, its first ' +
+        'token, or the manifest of a backup',
     );
   }
   return fileLocation(path);

@@ -89,7 +89,8 @@ export function otlpEndpoint(value: string): string {
   const base = value.replace(/\/+$/, '');
   if (isHttp && !/[?#@\s]/.test(value) && !base.endsWith('/v1/traces')) return `${base}/v1/traces`;
   throw new UsageError(
-    'must be the base URL of a collector, such as http://localhost:4318, to which /v1/traces is added',
+    'must be the base URL of a collector, such as http://localhost:4318, to which ' +
+      '/v1/traces is added',
   );
 }
 
@@ -150,7 +151,8 @@ export function pastTime(value: string): PastTime {
   if (!Number.isNaN(atMs) && new Date(`${date}T00:00Z`).getUTCDate() === Number(date?.slice(8)))
     return { atMs };
   throw new UsageError(
-    'must be a time span such as 1h or 7d, or a time such as 2026-11-24, 2026-11-24T02:00 (local) or 2026-11-24T02:00Z (UTC)',
+    'must be a time span such as 1h or 7d, or a time such as 2026-11-24, 2026-11-24T02:00 ' +
+      '(local) or 2026-11-24T02:00Z (UTC)',
   );
 }
 
@@ -176,7 +178,8 @@ export function retention(value: string): Retention {
       : [];
     if (everyMs > 0 && everyMs <= withinMs) return { withinMs, everyMs };
     throw new UsageError(
-      'must be time spans with an interval each, such as 24h:1h,30d:1d,1y:1w: for 24 hours a backup an hour, for 30 days a backup a day, for a year a backup a week',
+      'must be time spans with an interval each, such as 24h:1h,30d:1d,1y:1w: for 24 hours ' +
+        'a backup an hour, for 30 days a backup a day, for a year a backup a week',
     );
   });
 }

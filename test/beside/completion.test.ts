@@ -4,7 +4,6 @@ import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, type TestContext, test } from 'node:test';
 import { loadCommands } from '../../src/cli/commands.ts';
-import { openStore } from '../../src/stores.ts';
 import { programInShell, runProgram, temporaryFolder } from '../helpers/program.ts';
 import { skipVisibly } from '../helpers/skips.ts';
 
@@ -17,18 +16,6 @@ const commands = await loadCommands();
 async function workplace(): Promise<string> {
   const folder = await temporaryFolder({ after });
   mkdirSync(join(folder, 'data'));
-  await using store = await openStore(
-    { engine: 'sqlite', path: join(folder, 'data/plants.db') },
-    1_000,
-  );
-  for (const [index, name] of ['my-app', 'nightly', '`reboot`'].entries()) {
-    const hash = Buffer.alloc(32, index);
-    await store.createToken(
-      { name, hash, role: 'create', createdAtMs: 0, expiresAtMs: undefined },
-      9,
-    );
-  }
-  await store.revokeToken('my-app', 1);
   mkdirSync(join(folder, 'bin'));
   writeFileSync(join(folder, 'bin/plant-store'), `#!/bin/sh\nexec ${programInShell} "$@"\n`);
   chmodSync(join(folder, 'bin/plant-store'), 0o755);
@@ -52,7 +39,6 @@ const expected: Readonly<Record<string, readonly string[]>> = {
   'plant-store token create x --role=o': ['--role=operate'],
   'plant-store import x --format ': ['csv', 'ndjson'],
   'plant-store plants list --format=c': ['--format=csv'],
-  'plant-store token revoke ': ['nightly'],
   'plant-store completion z': ['zsh'],
   'plant-store serve --store ': ['sqlite:'],
   'plant-store serve --store sqlite:dat': ['sqlite:data'],

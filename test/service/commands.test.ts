@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Readable } from 'node:stream';
 import { after, test } from 'node:test';
 import manifest from '../../package.json' with { type: 'json' };
 import { loadCommands } from '../../src/cli/commands.ts';
@@ -251,32 +250,6 @@ test('plants get takes several ids, and says which of them are not there', async
   const both = await get('7', '-');
   assert.deepEqual([both.code, both.stdout], [2, '']);
   assert.match((await get()).stderr, /plants get needs ID\.\.\.; /);
-});
-
-test('plants get - takes ids from standard input, and names a line that holds no id', async (t) => {
-  const store = await storeWithPlants(t);
-  const get = async (...chunks: string[]) => {
-    const bytes = chunks.map((chunk) => Buffer.from(chunk));
-    const input = () => Object.assign(Readable.from(bytes), { bytesRead: 0 });
-    const ended = await runHere(
-      ['plants', 'get', '-', '--store', `sqlite:${store}`],
-      {},
-      { input },
-    );
-    return { ...ended, stdout: withoutDetails(ended.stdout) };
-  };
-  const found = `${plants[2]}\n${plants[0]}\n`;
-  assert.deepEqual(await get('0\r\n\n-92233720368', '54775808'), {
-    ...{ code: 0, stdout: found, stderr: '' },
-  });
-  const says = 'must be an integer from -9223372036854775808 to 9223372036854775807';
-  assert.deepEqual(await get('0\n-9223372036854775808\n\nAlder\n7\n'), {
-    ...{ code: 1, stdout: found },
-    stderr: `plant-store: line 4 of standard input ${says}; it is "Alder"\n`,
-  });
-  const long = await get('7\n', '1'.repeat(100_000));
-  assert.deepEqual([long.code, long.stdout], [1, `${plants[3]}\n`]);
-  assert.match(long.stderr, /: line 2 of standard input must be .*…"\n$/);
 });
 
 test('whatever prints a record or a report takes --json', () => {

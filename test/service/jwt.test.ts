@@ -280,7 +280,7 @@ test('doctor and the metrics tell whether the provider can be read', async () =>
   const metrics = async () => (await fetch(`${server.opsUrl}metrics`)).text();
   while (!/^plant_store_issuer_keys_read_seconds 1\d{9}/m.test(await metrics())) await pause();
   const well = await runHere(['doctor', ...store, ...flags]);
-  assert.match(well.stdout, /ok +issuer +.* has 1 keys, and its clock is right/);
+  assert.match(well.stdout, /ok +issuer +.* has 1 keys$/m);
   const recover = provider.fail();
   const ill = await runHere(['doctor', ...store, ...flags]);
   recover();

@@ -340,7 +340,6 @@ const wrongUsage: readonly (readonly [
   ['plants get', /plants get needs ID/],
   ['plants get one', /ID must be an integer .*"one"/],
   ['plants get 9223372036854775808', /ID must be an integer .*"9223372036854775808"/],
-  ['plants get 1 -', /- takes the ids from standard input; give - alone/],
   ['plants count 2', /plants count does not take "2"/],
   ['plants count --limit 1', /--limit/],
   ['plants list --tag --json', /--tag needs a value: TAG; .* written as --tag=VALUE/],

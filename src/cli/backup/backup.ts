@@ -49,7 +49,8 @@ export const backup = command({
 
 function noteBackup(file: string, { plants, bytes }: Manifest, terminal: Terminal): void {
   terminal.note(
-    `The backup is sound: ${plantsText(plants)}, ${sizeText(bytes)}. It is ${file}, and its manifest ${manifestPath(file)}.`,
+    `The backup is sound: ${plantsText(plants)}, ${sizeText(bytes)}. It is ${file}, and ` +
+      `its manifest ${manifestPath(file)}.`,
   );
 }
 

@@ -68,7 +68,8 @@ export function demandBackup(path: string, purpose: string): void {
   // A backup is not in WAL mode, and has no WAL.
   if (!existsSync(`${path}-wal`)) return;
   throw new CommandError(
-    `${path} is a store in use and not a backup, because ${path}-wal exists; make a backup with ${commandFor(fileLocation(path), 'backup DEST')}`,
+    `${path} is a store in use and not a backup, because ${path}-wal exists; make a backup ` +
+      `with ${commandFor(fileLocation(path), 'backup DEST')}`,
   );
 }
 
@@ -109,7 +110,10 @@ export function differenceText(
     .filter(([, { count }]) => count > 0)
     .map(([name, some]) => `${some.count} ${name} (${idsOf(some)})`);
   const plants = same + taken.count + lacking.count;
-  return `of the ${plantsText(plants)} in ${backup}, the store at ${engineOf(location).name} has ${counts.join(', and ')}`;
+  return (
+    `of the ${plantsText(plants)} in ${backup}, the store at ` +
+    `${engineOf(location).name} has ${counts.join(', and ')}`
+  );
 }
 
 export function printFigures(

@@ -43,7 +43,8 @@ function tryLock(path: string): Disposable | undefined {
   } catch (cause) {
     const { message } = cause as Error;
     throw new CommandError(
-      `cannot write ${path} (${message}); look at the disk of the backups, and at the owner and mode of this file`,
+      `cannot write ${path} (${message}); look at the disk of the backups, and at the ` +
+        'owner and mode of this file',
       { cause },
     );
   }
@@ -69,7 +70,7 @@ function removeLeftovers(folder: string, store: string): void {
   }
 }
 
-/** The name of a backup has no part of a second, and a clock that was set back comes to names again. */
+/** A name has whole seconds, and a clock that was set back comes to names again. */
 export async function nextName(folder: string, store: string): Promise<{ at: Date; file: string }> {
   for (;;) {
     const at = new Date();
@@ -95,7 +96,7 @@ export async function thinBackups(
 
 /**
  * The backup that a command names: a file, or the newest backup in a folder, of the store if the
- * folder has backups of several stores. Says so if an older one has more plants, as after a restore.
+ * folder has backups of several stores. Says if an older one has more plants, as after a restore.
  *
  * @throws CommandError if the folder has none
  */
@@ -110,7 +111,8 @@ export async function resolveBackup(
   const [store, ...others] = stores.includes(name) ? [name] : stores;
   if (others.length > 0)
     throw new CommandError(
-      `the folder ${path} has backups of several stores (${stores.join(', ')}), and none of a store with the name ${name}; name a file`,
+      `the folder ${path} has backups of several stores (${stores.join(', ')}), and none ` +
+        `of a store with the name ${name}; name a file`,
     );
   const series = store === undefined ? [] : await listSeries(path, store);
   const newest = series.at(-1);
@@ -125,7 +127,8 @@ export async function resolveBackup(
   const fuller = series.findLast((backup) => plantsIn(backup) > plantsIn(newest));
   if (fuller !== undefined)
     terminal.note(
-      `${fuller.file} was made before ${newest.file}, and has more plants: ${plantsIn(fuller)} instead of ${plantsIn(newest)}.`,
+      `${fuller.file} was made before ${newest.file}, and has more plants: ` +
+        `${plantsIn(fuller)} instead of ${plantsIn(newest)}.`,
       'warning',
     );
   return join(path, newest.file);

@@ -39,8 +39,8 @@ interface NewBackup extends Manifest {
  * A backup would take damage of the store over, and no later comparison would find the damage. So
  * the backup before is compared with the copy first.
  *
- * @throws CommandError also for a damaged store; StoreOpenError, StoreError. Then the folder has the
- * backups that it had.
+ * @throws CommandError also for a damaged store; StoreOpenError, StoreError. Then the backups in
+ * the folder are as they were.
  */
 export async function backUpIntoFolder(
   folder: string,
@@ -60,7 +60,8 @@ export async function backUpIntoFolder(
   const doubts: string[] = [];
   if (isFar)
     doubts.push(
-      `by the clock, which may be wrong, this backup comes ${ageText(clockMs - (before.at(-1)?.clockMs ?? 0))} after the one before`,
+      'by the clock, which may be wrong, this backup comes ' +
+        `${ageText(clockMs - (before.at(-1)?.clockMs ?? 0))} after the one before`,
     );
   const manifest = await makeBackup(location, file, at, terminal, {
     unfinished: unfinishedPath(folder, store),
@@ -129,7 +130,7 @@ export function refuseTakenName(path: string, store: StoreLocation): void {
 /**
  * Copies the store to `path`, checks the copy, and writes its manifest, durably.
  *
- * @param unfinished where the backup is made until it gets its name; by default a new folder beside `path`
+ * @param unfinished where the backup is made; by default a new folder beside `path`
  * @param compare a further check of the copy, which throws CommandError
  * @throws CommandError, StoreOpenError, StoreError. Then `path` does not exist.
  */
@@ -222,7 +223,7 @@ export async function recordBackup(
   }
 }
 
-/** Names the manifest first, so that no backup lacks one. Synchronous, so that no signal divides it. */
+/** Names the manifest first, so that no backup lacks one. Synchronous: no signal divides it. */
 function publish(copy: string, path: string, manifest: Manifest): void {
   if (!createFileDurably(manifestPath(path), manifestText(manifest), 0o600))
     throw nameTaken(manifestPath(path));

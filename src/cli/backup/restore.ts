@@ -25,7 +25,8 @@ import { withUnfinishedFolder } from './unfinished-folder.ts';
 export const restore = command({
   positionals: ['SRC'],
   summary:
-    'Check a backup, of a folder the newest one, and make it the store. No process may have an SQLite store open; a database must hold no other plants.',
+    'Check a backup, of a folder the newest one, and make it the store. No process may ' +
+    'have an SQLite store open; a database must hold no other plants.',
   need: 'Use it after the loss of a store, and to rehearse a loss.',
   flags: ['store', 'overwrite', 'accept-lost-commits', 'json'],
   examples: [
@@ -120,7 +121,8 @@ async function restoreIntoDatabase(
 ): Promise<Restored> {
   if (choices.overwrite)
     throw new UsageError(
-      '--overwrite is not possible on PostgreSQL, because the replaced plants could not be kept; name another database',
+      '--overwrite is not possible on PostgreSQL, because the replaced plants could not be ' +
+        'kept; name another database',
     );
   const acceptsLostCommits = choices['accept-lost-commits'];
   const figures = await soundFigures(source, source, terminal);

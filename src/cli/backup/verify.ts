@@ -20,7 +20,8 @@ import { resolveBackup } from './folder.ts';
 export const verify = command({
   positionals: ['[FILE]'],
   summary:
-    'Check every page of a backup against its manifest, or of the store, and print what it holds. Of a folder, only the newest backup is checked.',
+    'Check every page of a backup against its manifest, or of the store, and print what it ' +
+    'holds. Of a folder, only the newest backup is checked.',
   need: 'Use it for backups at regular times, and for a store after trouble with its disk.',
   flags: ['store', 'against', 'json'],
   examples: [
@@ -66,7 +67,8 @@ async function verifyBackup(file: string, json: boolean, terminal: Terminal): Pr
   printFigures(file, figures, json, terminal);
   if (manifest === undefined)
     throw new CommandError(
-      `${file} is sound, but without ${manifestPath(file)} it is unknown whether the backup has changed`,
+      `${file} is sound, but without ${manifestPath(file)} it is unknown whether the ` +
+        'backup has changed',
     );
   terminal.note(`The backup ${file} is sound, and matches its manifest.`, 'good');
 }
@@ -99,6 +101,7 @@ async function verifyAgainst(
   const remedy =
     file === undefined
       ? 'restore the backup into another database, and compare both'
-      : `stop the service, and restore the backup: ${commandFor(location, `restore ${shellQuoted(backup)} --overwrite`)}`;
+      : 'stop the service, and restore the backup: ' +
+        `${commandFor(location, `restore ${shellQuoted(backup)} --overwrite`)}`;
   throw new CommandError(`${differenceText(found, backup, location)}; ${remedy}`);
 }

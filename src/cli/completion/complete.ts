@@ -1,5 +1,4 @@
 import { parseCommandLine } from '../../config/command-line.ts';
-import type { Environment } from '../../config/environment.ts';
 import { type Flag, type FlagName, flags } from '../../config/flags.ts';
 import type { Command, Terminal } from '../command.ts';
 import { listedCommands, loadCommands } from '../commands.ts';
@@ -17,22 +16,15 @@ type Candidate = readonly [word: string, help?: string];
 const files: Candidate = [':files'];
 
 /** Prints the candidates for the last word, each with a tab and its meaning. */
-export async function complete(
-  words: readonly string[],
-  { env, print }: Terminal,
-): Promise<number> {
+export async function complete(words: readonly string[], { print }: Terminal): Promise<number> {
   const last = words.at(-1) ?? '';
-  for (const candidate of await candidates(words.slice(0, -1), last, env)) {
+  for (const candidate of await candidates(words.slice(0, -1), last)) {
     if (candidate === files || candidate[0].startsWith(last)) print(candidate.join('\t'));
   }
   return 0;
 }
 
-async function candidates(
-  words: readonly string[],
-  last: string,
-  env: Environment,
-): Promise<readonly Candidate[]> {
+async function candidates(words: readonly string[], last: string): Promise<readonly Candidate[]> {
   const before = words[0] === 'help' ? words.slice(1) : words;
   const listed = listedCommands.find(({ name }) => `${before.join(' ')} `.startsWith(`${name} `));
   if (listed === undefined) return nextWords(before);
@@ -46,7 +38,7 @@ async function candidates(
   const [, open] = /^--([a-z-]+)$/.exec(args.at(-1) ?? '') ?? [];
   if (open !== undefined && flags[open as FlagName]?.placeholder)
     return valuesOf(open, known, last);
-  return last.startsWith('-') ? unusedFlags(known, args) : argumentsOf(known, args, env);
+  return last.startsWith('-') ? unusedFlags(known, args) : argumentsOf(known, args);
 }
 
 /** The first words of all commands, or the second words after `token` or `plants`. */
@@ -86,14 +78,10 @@ function unusedFlags({ flags: names }: Command, args: readonly string[]): Candid
 const fileArguments = ['FILE', 'DEST', 'SRC'];
 
 /** Positional arguments, or flags if none is missing. @throws UsageError if `args` are wrong */
-async function argumentsOf(
-  known: Command,
-  args: readonly string[],
-  env: Environment,
-): Promise<readonly Candidate[]> {
-  const { values, positionals } = parseCommandLine<FlagName>(args, known.flags, env);
+function argumentsOf(known: Command, args: readonly string[]): readonly Candidate[] {
+  const { positionals } = parseCommandLine<FlagName>(args, known.flags, {});
   const next = known.positionals[positionals.length];
   if (next === undefined) return unusedFlags(known, args);
   if (fileArguments.includes(next.replaceAll(/[[\]]/g, ''))) return [files];
-  return ((await known.suggest?.(values)) ?? []).map((word) => [word]);
+  return next.includes('|') ? next.split('|').map((word) => [word]) : [];
 }

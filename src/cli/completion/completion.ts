@@ -5,12 +5,11 @@ import { command } from '../command.ts';
 const shells = ['bash', 'zsh', 'fish'];
 
 export const completion = command({
-  positionals: ['SHELL'],
-  summary: `Print a script that completes commands, flags and their values in a shell: ${shells.join(', ')}.`,
+  positionals: [shells.join('|')],
+  summary: 'Print a script that completes commands, flags and their values in a shell.',
   need: 'Use it if you type commands often.',
   flags: [],
   examples: shells.map((shell) => `plant-store completion ${shell}`),
-  suggest: () => shells,
   async run({ positionals: [shell = ''] }, terminal) {
     if (!shells.includes(shell))
       throw new UsageError(

@@ -10,7 +10,9 @@ export async function certificateFinding(files: TlsFiles, nowMs: number): Promis
   const { readCertificate } = await import('../../service/certificate.ts');
   try {
     const { names, expiresAtMs } = readCertificate(files, nowMs);
-    const found = `${files.certificate} is for ${names}, and expires at ${new Date(expiresAtMs).toISOString()}`;
+    const found =
+      `${files.certificate} is for ${names}, and expires at ` +
+      `${new Date(expiresAtMs).toISOString()}`;
     if (expiresAtMs - nowMs < limits.tls.expiryWarningDays * dayMs)
       return warning(found, 'renew the certificate; the service takes up a new file by itself');
     if (isOpenToOthers(files.key))

@@ -21,7 +21,8 @@ export function descriptors(): Finding {
   }
   const { connectionsMax, threadCount } = found;
   return ok(
-    `enough for ${connectionsMax} connections on ${threadCount} ${threadCount === 1 ? 'thread' : 'threads'}`,
+    `enough for ${connectionsMax} connections on ${threadCount} ` +
+      `${threadCount === 1 ? 'thread' : 'threads'}`,
   );
 }
 

@@ -62,7 +62,8 @@ function schema({ location, store, role: { name, mayCreate } }: Reached): Findin
   if (store === undefined && !mayCreate) {
     return error(
       `there is no store yet, and ${name} may not make a store`,
-      `GRANT CREATE ON SCHEMA … TO ${name}, or name an existing schema with ?options=-csearch_path%3DSCHEMA`,
+      `GRANT CREATE ON SCHEMA … TO ${name}, or name an existing schema with ` +
+        '?options=-csearch_path%3DSCHEMA',
     );
   }
   // The message names the way out.
@@ -81,7 +82,8 @@ function connection({
   server: { host, port, connectMs, roundTripMs },
 }: DatabaseCondition): Finding {
   return ok(
-    `to ${host}:${port} in ${connectMs.toFixed(1)} ms; a round trip takes ${roundTripMs.toFixed(2)} ms`,
+    `to ${host}:${port} in ${connectMs.toFixed(1)} ms; a round trip takes ` +
+      `${roundTripMs.toFixed(2)} ms`,
   );
 }
 
@@ -116,7 +118,8 @@ function standbys({
   if (found.length === 0 && standbysDemanded === '') return undefined;
   if (found.length === 0) {
     return warning(
-      `no standby is connected, and commits wait for synchronous_standby_names='${standbysDemanded}'`,
+      'no standby is connected, and commits wait for ' +
+        `synchronous_standby_names='${standbysDemanded}'`,
       'start the standbys: until then creates get 503',
     );
   }
@@ -169,7 +172,9 @@ const perThread = limits.postgres.batchesMax + 1;
 function connections({ server: { connections: found } }: DatabaseCondition): Finding | undefined {
   if (found === undefined) return undefined;
   const perNode = perThread * (usualHttpThreads() + 1) + 1;
-  const figure = `${found.used} of ${found.max} are open; a node on a machine like this opens up to ${perNode}`;
+  const figure =
+    `${found.used} of ${found.max} are open; a node on a machine like this ` +
+    `opens up to ${perNode}`;
   const remedy = 'raise max_connections of the server, or lower --http-threads';
   return found.max - found.used < perNode
     ? warning(`${figure}, which is more than are left`, remedy)

@@ -106,7 +106,8 @@ const onFileSystem: Readonly<Record<FileSystemKind, (name: string) => Finding>> 
   disk: ok,
   network: (name) =>
     error(
-      `${name} is shared by machines, and SQLite's locks and shared memory do not reach other machines`,
+      `${name} is shared by machines, and SQLite's locks and shared memory do not reach ` +
+        'other machines',
       'name a store on a local disk with --store',
     ),
   memory: (name) =>
@@ -116,12 +117,14 @@ const onFileSystem: Readonly<Record<FileSystemKind, (name: string) => Finding>> 
     ),
   overlay: (name) =>
     warning(
-      `${name} is a layer over other file systems, such as a container's own, and is removed with the container`,
+      `${name} is a layer over other file systems, such as a container's own, and is ` +
+        'removed with the container',
       'mount a volume for the store',
     ),
   'passed on': (name) =>
     warning(
-      `${name} is passed on to another program or the host, which decides whether a sync reaches a disk`,
+      `${name} is passed on to another program or the host, which decides whether a sync ` +
+        'reaches a disk',
       'name a store on a local disk with --store, or find out what that program or host does',
     ),
 };

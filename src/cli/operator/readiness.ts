@@ -14,7 +14,8 @@ export async function readiness(address: OperatorAddress): Promise<Readiness> {
   if (/^\{"ready":(true|false),"checks":\[/.test(body)) return JSON.parse(body);
   if (address.certificate === undefined && body.startsWith(plainHttpRefused))
     throw new CommandError(
-      `the service at ${addressText(address)} takes encrypted connections only; name the file of its certificate with --ops-tls-certificate`,
+      `the service at ${addressText(address)} takes encrypted connections only; name the ` +
+        'file of its certificate with --ops-tls-certificate',
     );
   throw noAnswer(address, 'the reply is not from Plant Store');
 }

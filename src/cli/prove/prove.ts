@@ -13,7 +13,8 @@ import type { Target } from './target.ts';
 export const prove = command({
   positionals: [],
   summary:
-    'Load and kill a service of its own, again and again, and check that no plant that was answered with 200 is lost.',
+    'Load and kill a service of its own, again and again, and check that no plant that was ' +
+    'answered with 200 is lost.',
   need: 'Use it before plants depend on a machine, disk or database.',
   flags: ['store', 'json'],
   examples: [
@@ -62,7 +63,8 @@ function progress(terminal: Terminal): (soFar: Proof) => void {
   return ({ kills, acknowledged, lost }) => {
     const passed = ((performance.now() - startedMs) / 1_000).toFixed(0);
     terminal.showProgress(
-      `${passed} of ${limits.prove.seconds} s: ${kills} kills, ${acknowledged} plants, ${lost} lost`,
+      `${passed} of ${limits.prove.seconds} s: ${kills} kills, ${acknowledged} plants, ` +
+        `${lost} lost`,
     );
   };
 }
@@ -94,7 +96,10 @@ function proofLines({ kills, acknowledged, loadMs, lost, changed, extra }: Proof
 
 function verdict(proof: Proof, doctor: string): string {
   if (isProved(proof))
-    return 'passed: the store holds every plant that was answered with 200, as it was sent, and no other plants';
+    return (
+      'passed: the store holds every plant that was answered with 200, as it was ' +
+      'sent, and no other plants'
+    );
   return `FAILED: do not rely on the service on this machine; run ${doctor}, and report the failure`;
 }
 

@@ -40,13 +40,16 @@ export function openFileTarget(location: SqliteLocation): Target {
   return {
     makeStore: async (name) => scratchFile(join(scratch.path, name)),
     lines: [
-      `disk      ${type?.name ?? 'of an unknown type'}, fdatasync p50 ${p50.toFixed(3)} ms, p99 ${p99.toFixed(3)} ms`,
+      `disk      ${type?.name ?? 'of an unknown type'}, fdatasync p50 ${p50.toFixed(3)} ` +
+        `ms, p99 ${p99.toFixed(3)} ms`,
     ],
     doubt: doubtOf(type, p50),
     record: { fileSystem: type?.name, fdatasyncP50Ms: p50, fdatasyncP99Ms: p99 },
     unproved: [
-      'a kill is not a power cut: the kernel keeps what a killed process has written. Only a power cut shows whether',
-      'the drive keeps what it has synced; the times of fdatasync above are the only evidence here.',
+      'a kill is not a power cut: the kernel keeps what a killed process has written. Only ' +
+        'a power cut shows whether',
+      'the drive keeps what it has synced; the times of fdatasync above are the only ' +
+        'evidence here.',
     ],
     doctor: commandFor(location, 'doctor'),
     left: [],
@@ -72,7 +75,8 @@ function scratchFolder(folder: string): Disposable & { path: string } {
     return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true }) };
   } catch (cause) {
     throw new CommandError(
-      `cannot make a folder in ${folder} (${(cause as Error).message}); run this as the user that the store belongs to, or name a store elsewhere with --store`,
+      `cannot make a folder in ${folder} (${(cause as Error).message}); run this as the ` +
+        'user that the store belongs to, or name a store elsewhere with --store',
       { cause },
     );
   }
@@ -82,7 +86,10 @@ function doubtOf(type: FileSystem['type'], syncP50Ms: number): string | undefine
   if (type?.kind === 'memory')
     return `${type.name} is memory: nothing in it outlives a power cut, even if the proof passes`;
   if (syncP50Ms >= limits.prove.syncMsMin) return undefined;
-  return 'no drive syncs so fast without a cache that survives a power loss; if yours has none, the drive or the hypervisor does not sync';
+  return (
+    'no drive syncs so fast without a cache that survives a power loss; if yours has ' +
+    'none, the drive or the hypervisor does not sync'
+  );
 }
 
 /** @throws CommandError, StoreError, StoreOpenError */
@@ -105,7 +112,8 @@ export async function openDatabaseTarget(location: PostgresLocation): Promise<Ta
     doubt: undefined,
     record: { database: engine.text, promise: says },
     unproved: [
-      'only the service was killed, not the database. Its settings above promise that it keeps what it has committed;',
+      'only the service was killed, not the database. Its settings above promise that it ' +
+        'keeps what it has committed;',
       'only a power cut of the database, or a failover to a standby, shows whether it does.',
     ],
     doctor: commandFor(location, 'doctor'),

@@ -8,8 +8,8 @@ import { postgresEngine, sqliteEngine } from '../../stores.ts';
 import type { Terminal } from '../command.ts';
 
 /**
- * Upgrades a store of an earlier schema version. A backup beside the store comes first, for a return
- * to the earlier program.
+ * Upgrades a store of an earlier schema version. A backup beside the store comes first, so that the
+ * earlier program can return.
  *
  * @throws StoreOpenError, StoreError, CommandError
  */
@@ -51,7 +51,8 @@ export async function prepareDatabase(location: PostgresLocation, log: Log): Pro
     const inUse = `the tables of the store are in use by ${users}`;
     if (performance.now() + upgradePauseMs > endMs)
       throw new StoreOpenError(
-        `the store has not been upgraded within ${upgradeMs / 1_000} s, and is as it was: ${inUse}; start the service again when that has ended`,
+        `the store has not been upgraded within ${upgradeMs / 1_000} s, and is as it was: ` +
+          `${inUse}; start the service again when that has ended`,
       );
     log.warn(fields, `${inUse}; the upgrade is tried again`);
     await delay(upgradePauseMs);

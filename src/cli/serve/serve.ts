@@ -134,7 +134,8 @@ function logStart(service: Service, config: ServiceConfig, token: TokenToTry, lo
   if (config.fixedToken !== undefined && config.fixedToken.length < fixedTokenChars) {
     log.warn(
       {},
-      `the fixed token is short and may be guessed; give it ${fixedTokenChars} random characters or more`,
+      `the fixed token is short and may be guessed; give it ${fixedTokenChars} random ` +
+        'characters or more',
     );
   }
 }
@@ -151,7 +152,8 @@ function logAge(lastBeatMs: number, log: Log): void {
   if (ageMs <= limits.ops.heartbeatStaleMs) return;
   log.info(
     { lastHeartbeatAt },
-    `the last heartbeat in the store was ${ageText(ageMs)} ago; if the store was restored, plants that were created later are missing`,
+    `the last heartbeat in the store was ${ageText(ageMs)} ago; if the store was restored, ` +
+      'plants that were created later are missing',
   );
 }
 

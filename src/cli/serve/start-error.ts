@@ -8,19 +8,9 @@ import { CommandError } from '../command.ts';
 export function startError(error: unknown, config: ServiceConfig): unknown {
   if (error instanceof DescriptorsError || error instanceof CertificateError)
     return new CommandError(error.message, { cause: error });
-  if (error instanceof OperatorPortError) return operatorPortError(error, config);
-  return listenError(error, '', config.host, config.port);
-}
-
-function operatorPortError(error: Error, { opsHost, opsPort }: ServiceConfig): unknown {
-  const orOff =
-    opsPort === 'off' || !isErrno(error.cause, 'EADDRINUSE')
-      ? ''
-      : '; --ops-port off runs the service without health, metrics and console';
-  const told = listenError(error.cause, 'ops-', opsHost, opsPort);
-  return told instanceof CommandError
-    ? new CommandError(told.message + orOff, { cause: error })
-    : told;
+  return error instanceof OperatorPortError
+    ? listenError(error.cause, 'ops-', config.opsHost, config.opsPort)
+    : listenError(error, '', config.host, config.port);
 }
 
 /** Explains the usual errors of listen(2). @param prefix of the flags for the address */
@@ -33,7 +23,8 @@ function listenError(
   const problem = (what: string) => new CommandError(what, { cause: error });
   if (isErrno(error, 'EADDRINUSE')) {
     return problem(
-      `port ${port} on ${host} is taken by another program; choose another port with --${prefix}port, or replace a running service with --reuse-port`,
+      `port ${port} on ${host} is taken by another program; choose another port with ` +
+        `--${prefix}port, or replace a running service with --reuse-port`,
     );
   }
   if (isErrno(error, 'EACCES'))

@@ -16,12 +16,14 @@ export function welcome(service: Service, config: ServiceConfig, token: TokenToT
     `Plant Store ${version} is ready.`,
     `  address  ${plantsUrl}`,
     `  docs     ${reachable(plantsUrl).replace(/plants$/, 'docs')}`,
-    `  store    ${engineOf(config.store).name}${service.storeIsNew ? ' (new: there was none)' : ''}`,
+    '  store    ' +
+      `${engineOf(config.store).name}${service.storeIsNew ? ' (new: there was none)' : ''}`,
     ...(service.promise === undefined ? [] : [`  a 200    ${service.promise.says}`]),
     `  token    ${token.where}`,
     ...(service.opsUrl === undefined ? [] : [`  console  ${reachable(service.opsUrl)}`]),
     'Create a plant:',
-    `  curl ${reachable(plantsUrl)} -H "Authorization: Bearer ${token.inShell}" -H 'Content-Type: application/json' -d '{"id":1,"name":"Alder","tag":"Alnus"}'`,
+    `  curl ${reachable(plantsUrl)} -H "Authorization: Bearer ${token.inShell}" -H ` +
+      `'Content-Type: application/json' -d '{"id":1,"name":"Alder","tag":"Alnus"}'`,
   ];
 }
 

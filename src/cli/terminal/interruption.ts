@@ -1,8 +1,8 @@
 import type { Terminal } from '../command.ts';
 
 /**
- * Until this is disposed of, a signal to stop calls `say` and ends the process by the same signal at
- * once. A transaction that is under way takes effect whole or not at all.
+ * Until this is disposed of, a signal to stop calls `say` and ends the process at once by the same
+ * signal. A transaction that is under way takes effect whole or not at all.
  *
  * @param say says how far the command has come. The progress bar is gone by then.
  */

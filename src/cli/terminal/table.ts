@@ -73,7 +73,7 @@ export async function printTable<R>(
 
 const graphemes = new Intl.Segmenter();
 
-/** As many whole graphemes as `limits.cli.cellCharsMax` code units have, with `…` for the rest. */
+/** As many whole graphemes as fit into `limits.cli.cellCharsMax`, with `…` for the rest. */
 function shortened(text: string): string {
   const { cellCharsMax } = limits.cli;
   if (text.length <= cellCharsMax) return text;

@@ -9,7 +9,8 @@ import { differencesOf, makeStoreCopy, type StoreCopy } from './store-copy.ts';
 export const copy = command({
   positionals: [],
   summary:
-    'Copy the plants and tokens of a store into another, and compare both. Services may run on both stores.',
+    'Copy the plants and tokens of a store into another, and compare both. Services may ' +
+    'run on both stores.',
   need: 'Use it to move to another engine or machine.',
   flags: ['from', 'to', 'accept-lost-commits', 'json'],
   examples: [
@@ -27,14 +28,15 @@ export const copy = command({
     const wrong = differencesOf(copied);
     if (wrong !== undefined) throw new CommandError(wrong);
     terminal.note(
-      `Both stores hold ${plantsText(copied.source.plants)}, with the digest ${copied.source.digest}.`,
+      `Both stores hold ${plantsText(copied.source.plants)}, with the digest ` +
+        `${copied.source.digest}.`,
       'good',
     );
     return 0;
   },
 });
 
-/** Different URLs of one database are not recognised. Such a copy finds all plants, and writes none. */
+/** Different URLs of one database are not recognised: such a copy finds all, and writes none. */
 function isSame(one: StoreLocation, other: StoreLocation): boolean {
   const [file, otherFile] = [engineOf(one).file, engineOf(other).file];
   if (file !== undefined && otherFile !== undefined) return isSameFile(file, otherFile);

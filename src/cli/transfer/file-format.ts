@@ -15,7 +15,8 @@ export function fileFormat(file: string, said: FormatName | undefined) {
   const { format = said, compression } = formatFromName(file);
   if (format !== undefined) return { format: said ?? format, compression };
   throw new UsageError(
-    `the name ${file} does not tell the format; end it with .ndjson or .csv, then .gz or .zst if compressed, or give --format`,
+    `the name ${file} does not tell the format; end it with .ndjson or .csv, then .gz or ` +
+      '.zst if compressed, or give --format',
   );
 }
 
@@ -32,7 +33,7 @@ interface FileReader extends PlantFileReader {
   leftOut(): LeftOut;
 }
 
-/** Reads the plants of a file in the format, and says which columns it leaves out. @throws UsageError */
+/** Reads the plants of a file, and says which columns it leaves out. @throws UsageError */
 export function openPlantReader(
   format: FormatName,
   { column, 'body-limit': bodyBytesMax }: Values<'column' | 'body-limit'>,

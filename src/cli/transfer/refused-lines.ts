@@ -20,7 +20,8 @@ export function openRefusedLines(file: string): RefusedFile {
       } catch (error) {
         if (!isSystemError(error)) throw error;
         throw new CommandError(
-          `cannot write the refused lines (${error.message}); "import -" writes them into this folder`,
+          `cannot write the refused lines (${error.message}); "import -" writes them into ` +
+            'this folder',
           { cause: error },
         );
       }

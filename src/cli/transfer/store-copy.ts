@@ -84,7 +84,10 @@ export async function makeStoreCopy(
 
 function stoppedText(signal: string, { created, same }: CopyCounts): string {
   const done = `${created} plants were copied until then, and ${same} existed already`;
-  return `plant-store: ${signal} has stopped the copy before its end; ${done}; run it again to go on`;
+  return (
+    `plant-store: ${signal} has stopped the copy before its end; ${done}; run it ` +
+    'again to go on'
+  );
 }
 
 async function copyTokens(
@@ -96,11 +99,14 @@ async function copyTokens(
   if ('ids' in copied) return copied.ids;
   if ('tooMany' in copied) {
     throw new CommandError(
-      `${store.location} would have ${copied.tooMany} valid tokens, and may have ${limits.access.liveTokensMax}; revoke some with ${commandFor(location, 'token revoke NAME')}`,
+      `${store.location} would have ${copied.tooMany} valid tokens, and may have ` +
+        `${limits.access.liveTokensMax}; revoke some with ` +
+        `${commandFor(location, 'token revoke NAME')}`,
     );
   }
   throw new CommandError(
-    `the stores have different tokens with the name ${copied.nameTaken}; revoke one of them: ${commandFor(location, `token revoke ${shellQuoted(copied.nameTaken)}`)}`,
+    `the stores have different tokens with the name ${copied.nameTaken}; revoke one of ` +
+      `them: ${commandFor(location, `token revoke ${shellQuoted(copied.nameTaken)}`)}`,
   );
 }
 
@@ -122,7 +128,8 @@ export function differencesOf({ counts, source, target }: StoreCopy): string | u
   const known = [
     ...(taken.count > 0
       ? [
-          `${taken.count} ids belong to different plants in the target (${idsOf(taken)}), which were not changed`,
+          `${taken.count} ids belong to different plants in the target (${idsOf(taken)}), ` +
+            'which were not changed',
         ]
       : []),
     ...(extra.count > 0 ? [`${extra.count} plants are only in the target (${idsOf(extra)})`] : []),
@@ -130,7 +137,11 @@ export function differencesOf({ counts, source, target }: StoreCopy): string | u
   if (known.length > 0)
     return `all other plants are copied, but the stores differ: ${known.join(', and ')}`;
   if (source.digest === target.digest) return undefined;
-  return `the target has changed during the copy: it holds ${target.plants} plants with the digest ${target.digest}, and the source ${source.plants} with ${source.digest}; stop all services on the target, and copy again`;
+  return (
+    `the target has changed during the copy: it holds ${target.plants} plants with ` +
+    `the digest ${target.digest}, and the source ${source.plants} with ` +
+    `${source.digest}; stop all services on the target, and copy again`
+  );
 }
 
 export function noteNewStore(location: StoreLocation, terminal: Terminal): void {
@@ -152,7 +163,8 @@ export async function refuseOtherPlants(
   if (taken.count + extra.count === 0) return;
   const [others] = [extra, taken].filter(({ count }) => count > 0);
   throw new CommandError(
-    `the store at ${store.location} holds other plants (${others && idsOf(others)}), which are never overwritten; name another database`,
+    `the store at ${store.location} holds other plants (${others && idsOf(others)}), which ` +
+      'are never overwritten; name another database',
   );
 }
 

@@ -23,6 +23,7 @@ export function printTotals(
   for (const [name, count] of lines) print(`${name.padEnd(nameChars)}  ${count}`);
   if (leftOut.rowsWithoutTag !== undefined)
     note(
-      `Rows that end before the column of the tag: ${leftOut.rowsWithoutTag}. Their plants have no tag.`,
+      `Rows that end before the column of the tag: ${leftOut.rowsWithoutTag}. Their plants ` +
+        'have no tag.',
     );
 }
