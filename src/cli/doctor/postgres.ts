@@ -1,5 +1,5 @@
 import { limits } from '../../limits.ts';
-import { sizeText } from '../../size-text.ts';
+import { sizeText } from '../../quantity-text.ts';
 import { StoreError, StoreOpenError } from '../../store/errors.ts';
 import type { PostgresLocation } from '../../store/location.ts';
 import { commandFor, type DatabaseCondition, postgresEngine } from '../../stores.ts';

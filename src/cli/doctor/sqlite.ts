@@ -9,7 +9,7 @@ import {
 } from '../../disk/file-system.ts';
 import { obstacleTo } from '../../disk/obstacle.ts';
 import { limits } from '../../limits.ts';
-import { sizeText } from '../../size-text.ts';
+import { sizeText } from '../../quantity-text.ts';
 import { StoreError, StoreOpenError } from '../../store/errors.ts';
 import type { SqliteLocation } from '../../store/location.ts';
 import { commandFor, openReader } from '../../stores.ts';
