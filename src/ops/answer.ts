@@ -45,11 +45,19 @@ export function fieldOf({ fields }: OperatorRequest, name: string): string | und
   return fields.get(name)?.join(', ');
 }
 
+/** Of every answer that has no others. */
+export const commonHeaders = {
+  'Cache-Control': 'no-store',
+  'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'X-Content-Type-Options': 'nosniff',
+};
+
 export function sendAnswer(
   exchange: Exchange,
   { status, headers, cookies = [], body }: Answer,
 ): void {
   const cookieLines = cookies.map((cookie) => headerLines({ 'Set-Cookie': cookie }));
-  const lines = headerLines(headers) + cookieLines.join('');
+  const lines = headerLines({ ...commonHeaders, ...headers }) + cookieLines.join('');
   sendReply(exchange, { status, lines, body });
 }

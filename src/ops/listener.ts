@@ -1,7 +1,5 @@
 import { isIP } from 'node:net';
 import { excerpt } from '../contract/excerpt.ts';
-import { type OperatorProblemName, operatorProblems } from '../contract/operator-problems.ts';
-import { errorText, type Problem } from '../contract/problems.ts';
 import { refuseLength } from '../http/content-headers.ts';
 import { createEviction } from '../http/eviction.ts';
 import {
@@ -12,7 +10,6 @@ import {
   newRequestIdPrefix,
   readBody,
   sendRefusal,
-  sendReply,
 } from '../http/exchange.ts';
 import { pathOf } from '../http/grammar.ts';
 import { type Listener, listen } from '../http/listener.ts';
@@ -20,7 +17,8 @@ import { type RequestHead, targetMalformed } from '../http/request-head.ts';
 import type { TlsMaterial } from '../http/tls.ts';
 import { limits } from '../limits.ts';
 import { sharedCounter } from '../threads/shared-counter.ts';
-import { type Handler, operatorRequest, sendAnswer } from './answer.ts';
+import { type Answer, commonHeaders, type Handler, operatorRequest, sendAnswer } from './answer.ts';
+import { refuse } from './api/json.ts';
 import type { Probes } from './health/probes.ts';
 import { reused } from './reused.ts';
 
@@ -68,54 +66,47 @@ export function listenForOperators(options: OperatorListenerOptions): Promise<Li
     handle: routes(options),
     events: options.events,
     requestIdPrefix: newRequestIdPrefix(Date.now()),
-    refusalLines: commonLines,
+    refusalLines: headerLines(commonHeaders),
   });
 }
 
-function routes({ probes, opsNames, tls, ...options }: OperatorListenerOptions): Handle {
+function routes({ probes, opsNames, tls, events, ...options }: OperatorListenerOptions): Handle {
   const scheme = tls ? 'https:' : 'http:';
   const hostNames = new Set(['localhost', ...opsNames]);
   const loadConsole = reused(options.loadConsole);
 
+  /** Work that throws is a defect, or finds a store that cannot be read. */
+  function answer(exchange: Exchange, work: () => Promise<Answer>): void {
+    work()
+      .then((answered) => sendAnswer(exchange, answered))
+      .catch((error) => {
+        events.failed(error, exchange);
+        sendAnswer(exchange, refuse('defect', defectMessage(exchange.requestId)));
+      });
+  }
+
   return (exchange, head) => {
     if (pathOf(head.target) === undefined) return sendRefusal(exchange, targetMalformed);
     const url = urlOf(head, scheme);
-    if (url === undefined) return sendProblem(exchange, 'hostUnknown', hostMissing);
+    if (url === undefined) return sendAnswer(exchange, refuse('hostUnknown', hostMissing));
     if (!isKnown(url.hostname, hostNames))
-      return sendProblem(exchange, 'hostUnknown', unknownName(url.hostname));
+      return sendAnswer(exchange, refuse('hostUnknown', unknownName(url.hostname)));
     const probe = probes[url.pathname];
-    if (probe) return answerProbe(exchange, head, probe);
+    if (probe && head.method !== 'GET' && head.method !== 'HEAD')
+      return sendAnswer(exchange, noProbe);
+    if (probe) return answer(exchange, probe);
     const refusal = refuseLength(head, limits.ops.bodyBytesMax);
     if (refusal) return sendRefusal(exchange, refusal);
     const leaving = new AbortController();
     readBody(exchange, {
       takeBody: (body) =>
-        orDefect(exchange, async () => {
-          const answer = await loadConsole();
-          sendAnswer(exchange, await answer(operatorRequest(head, url, body, leaving.signal)));
+        answer(exchange, async () => {
+          const handle = await loadConsole();
+          return handle(operatorRequest(head, url, body, leaving.signal));
         }),
       noteClientClosed: () => leaving.abort(),
     });
   };
-}
-
-function answerProbe(exchange: Exchange, { method }: RequestHead, probe: Probes[string]): void {
-  if (method !== 'GET' && method !== 'HEAD')
-    return sendProblem(exchange, 'methodNotAllowed', 'A probe takes GET and HEAD.', {
-      Allow: 'GET, HEAD',
-    });
-  orDefect(exchange, async () => {
-    const { status, type, body } = await probe();
-    sendReply(exchange, { status, lines: `Content-Type: ${type}\r\n${commonLines}`, body });
-  });
-}
-
-/** Sends a problem if `answer` throws, which is a defect or a store that cannot be read. */
-function orDefect(exchange: Exchange, answer: () => Promise<void>): void {
-  answer().catch((error) => {
-    exchange.owner.listener.events.failed(error, exchange);
-    sendProblem(exchange, 'defect', defectMessage(exchange.requestId));
-  });
 }
 
 /** Ignores the Host header if the target has a host (RFC 9112 §3.2.2). */
@@ -139,18 +130,6 @@ function unknownName(name: string): string {
   return `This listener is not known as ${excerpt(name)}. ${remedy}`;
 }
 
-function sendProblem(
-  exchange: Exchange,
-  name: OperatorProblemName,
-  message: string,
-  more: Readonly<Record<string, string>> = {},
-): void {
-  const problem: Problem = operatorProblems[name];
-  const fields = { 'Content-Type': 'application/json', ...problem.headers, ...more };
-  const lines = commonLines + headerLines(fields);
-  sendReply(exchange, { status: problem.status, lines, body: errorText(problem, message) });
-}
-
 function defectMessage(requestId: string): string {
   const remedy = `Look for the request id ${requestId} in its log.`;
   return `The service has a defect, or cannot read its store. ${remedy}`;
@@ -159,9 +138,4 @@ function defectMessage(requestId: string): string {
 const hostMissing =
   'The request must name its host: send a path and a Host header, or an http URL.';
 
-const commonLines = headerLines({
-  'Cache-Control': 'no-store',
-  'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
-  'Cross-Origin-Resource-Policy': 'same-origin',
-  'X-Content-Type-Options': 'nosniff',
-});
+const noProbe = refuse('methodNotAllowed', 'A probe takes GET and HEAD.', { Allow: 'GET, HEAD' });

@@ -1,7 +1,5 @@
-import type { Sessions } from '../access/sessions.ts';
 import { excerpt } from '../contract/excerpt.ts';
 import { StoreError } from '../store/errors.ts';
-import type { TokenReader, TokenWriter } from '../store/tokens.ts';
 import type { Answer, Handler, OperatorRequest } from './answer.ts';
 import { listBackups, makeBackup } from './api/backups.ts';
 import { answerJson, refuse } from './api/json.ts';
@@ -9,77 +7,86 @@ import { type OverviewSources, showOverview } from './api/overview.ts';
 import { countPlants, searchPlants, showPlant } from './api/plants.ts';
 import { refuseOtherSites } from './api/same-origin.ts';
 import {
-  demandSession,
-  type OperatorLog,
   type SessionRequest,
+  type SignInSources,
+  secretIn,
   showSession,
   signIn,
   signOut,
 } from './api/session.ts';
-import { createToken, limitToken, listTokens, renewToken, revokeToken } from './api/tokens.ts';
+import {
+  createToken,
+  limitToken,
+  listTokens,
+  renewToken,
+  revokeToken,
+  type TokenSources,
+} from './api/tokens.ts';
 import type { BackupDesk } from './backup-desk.ts';
 import { openConsoleFiles } from './console/files.ts';
 import type { Configuration, RefusalList, SampleList, Setting } from './contract.ts';
 import type { Samples } from './metrics/samples.ts';
 import type { ReaderThread } from './reader.ts';
 import type { RefusedRequests } from './refused-requests.ts';
-import { createRouter, type RoutedRequest, type RouteTable } from './router.ts';
 
-export interface ConsoleSources extends OverviewSources {
-  readonly sessions: Sessions;
-  readonly store: TokenReader & TokenWriter;
+export interface ConsoleSources extends OverviewSources, SignInSources, TokenSources {
   readonly reader: ReaderThread;
   readonly samples: Samples;
   /** Undefined: there is no folder for backups. */
   readonly backups: BackupDesk | undefined;
   readonly refusedRequests: RefusedRequests;
   readonly settings: readonly Setting[];
-  readonly log: OperatorLog;
-  /** Milliseconds since the epoch. */
-  readonly now: () => number;
 }
 
 /** The page of the console and its API: all but the probes. Rejects with any defect. */
 export function openConsole(sources: ConsoleSources): Handler {
-  const { sessions, store, samples, log, now, reader, backups } = sources;
+  const { sessions, samples, reader, backups, refusedRequests, settings } = sources;
   const { files, scriptHashes } = openConsoleFiles();
-  const withSession = demandSession(sessions);
-  const operatorRoutes: RouteTable<SessionRequest> = {
+  const enter = signIn(sources);
+  const routes: Readonly<Record<string, Handler<SessionRequest>>> = {
+    'POST /api/session': enter,
     'GET /api/session': showSession,
     'DELETE /api/session': signOut(sessions),
     'GET /api/overview': showOverview(sources),
-    'GET /api/samples': listSamples(samples),
+    'GET /api/samples': ({ query }) =>
+      answerJson({ samples: samples.after(Number(query['after'] ?? 0)) } satisfies SampleList),
     'GET /api/plants': searchPlants(reader),
     'GET /api/plants/count': countPlants(reader),
     'GET /api/plants/:id': showPlant(reader),
-    'GET /api/refusals': listRefusals(sources.refusedRequests),
+    'GET /api/refusals': ({ query }) =>
+      answerJson({ refusals: refusedRequests.after(query['after']) } satisfies RefusalList),
     'GET /api/tokens': listTokens(sources),
-    'POST /api/tokens': createToken(store, log, now),
-    'PATCH /api/tokens': limitToken(store, log),
-    'DELETE /api/tokens': revokeToken(store, log, now),
-    'POST /api/tokens/rotation': renewToken(store, log, now),
+    'POST /api/tokens': createToken(sources),
+    'PATCH /api/tokens': limitToken(sources),
+    'DELETE /api/tokens': revokeToken(sources),
+    'POST /api/tokens/rotation': renewToken(sources),
     'GET /api/backups': listBackups(backups),
     'POST /api/backups': makeBackup(backups),
-    'GET /api/configuration': showConfiguration(sources.settings),
+    'GET /api/configuration': () => answerJson({ settings } satisfies Configuration),
   };
-  // Without a session, every other path below /api answers 401, also an unknown path.
-  const guarded = Object.entries(operatorRoutes).map(
-    ([route, handle]): [string, Handler<RoutedRequest>] => [route, withSession(handle)],
-  );
-  const routes = {
-    'POST /api/session': signIn(sessions, log),
-    ...Object.fromEntries(guarded),
-  };
-  const answerApi = createRouter(routes, (methods) => withSession(missing(methods)));
 
-  const answer = async (request: OperatorRequest): Promise<Answer> => {
+  /** Without a session, every path but that of the sign-in answers 401, also an unknown path. */
+  async function answerApi(request: OperatorRequest): Promise<Answer> {
     const { pathname } = request.url;
-    if (pathname.startsWith('/api/'))
-      return withoutCaching(refuseOtherSites(request) ?? (await answerApi(request)));
+    const path = pathname.replace(/^\/api\/plants\/(?!count$)[^/]+$/, '/api/plants/:id');
+    const route = `${request.method} ${path}`;
+    if (route === 'POST /api/session') return enter(request);
+    const operator = await sessions.operatorOf(secretIn(request));
+    if (operator === undefined) return refuse('notSignedIn', 'Sign in first.');
+    const handle = routes[route];
+    if (handle) return handle({ ...request, operator });
+    const lines = Object.keys(routes).map((line) => line.split(' '));
+    const methods = lines.filter(([, place]) => place === path).map(([method = '']) => method);
+    return missing(request, methods);
+  }
+
+  async function answer(request: OperatorRequest): Promise<Answer> {
+    const { pathname } = request.url;
+    if (pathname.startsWith('/api/')) return refuseOtherSites(request) ?? answerApi(request);
     const send = files.get(pathname);
-    if (send && request.method === 'GET') return send(request);
-    return missing(send ? ['GET'] : [])(request);
-  };
+    return send && request.method === 'GET' ? send(request) : missing(request, send ? ['GET'] : []);
+  }
+
   const common = securityHeaders(scriptHashes);
   return async (request) => {
     const answered = await answer(request).catch(refuseIfUnavailable);
@@ -87,34 +94,12 @@ export function openConsole(sources: ConsoleSources): Handler {
   };
 }
 
-function listSamples(samples: Samples): Handler {
-  return ({ query }) => {
-    const after = Number(query['after'] ?? 0);
-    return answerJson({ samples: samples.after(after) } satisfies SampleList);
-  };
-}
-
-function listRefusals(refused: RefusedRequests): Handler {
-  return ({ query }) =>
-    answerJson({ refusals: refused.after(query['after']) } satisfies RefusalList);
-}
-
-function showConfiguration(settings: readonly Setting[]): Handler {
-  return () => answerJson({ settings } satisfies Configuration);
-}
-
-function withoutCaching(answer: Answer): Answer {
-  return { ...answer, headers: { ...answer.headers, 'Cache-Control': 'no-store' } };
-}
-
 /** @param methods that the path takes */
-function missing(methods: readonly string[]): Handler {
-  return ({ url }) => {
-    const path = excerpt(url.pathname);
-    if (methods.length === 0) return refuse('pathUnknown', `There is nothing at ${path}.`);
-    const allow = methods.join(', ').replace('GET', 'GET, HEAD');
-    return refuse('methodNotAllowed', `${path} takes ${allow}.`, { Allow: allow });
-  };
+function missing({ url }: OperatorRequest, methods: readonly string[]): Answer {
+  const path = excerpt(url.pathname);
+  if (methods.length === 0) return refuse('pathUnknown', `There is nothing at ${path}.`);
+  const allow = methods.join(', ').replace('GET', 'GET, HEAD');
+  return refuse('methodNotAllowed', `${path} takes ${allow}.`, { Allow: allow });
 }
 
 function refuseIfUnavailable(error: unknown): Answer {
@@ -137,10 +122,8 @@ function securityHeaders(scriptHashes: readonly string[]): Readonly<Record<strin
   return {
     'Content-Security-Policy': policy.join('; '),
     'Cross-Origin-Opener-Policy': 'same-origin',
-    'Cross-Origin-Resource-Policy': 'same-origin',
     'Origin-Agent-Cluster': '?1',
     'Referrer-Policy': 'no-referrer',
-    'X-Content-Type-Options': 'nosniff',
     'X-Frame-Options': 'DENY',
   };
 }

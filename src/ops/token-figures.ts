@@ -7,29 +7,16 @@ import { otherTokens } from '../store/tokens.ts';
  * What became of the requests of a token, a subject or the fixed token since the start. The requests
  * of a token that is revoked or expired are refusals with the problem `tokenInvalid`.
  */
-export interface TokenFigures {
-  readonly name: string;
-  readonly created: number;
-  readonly same: number;
-  readonly taken: number;
-  readonly failed: number;
+export interface TokenFigures extends Readonly<Omit<RequestCounts, 'id' | 'refusals'>> {
   readonly refusals: ReadonlyMap<ProblemName, RefusalFigures>;
   /** Of the last request. Milliseconds since the epoch, to the second, as are all times here. */
   readonly lastAtMs: number;
-  /** Of the last request with a valid token. */
-  readonly lastUsedAtMs: number | undefined;
+  /** Of the last request with a valid token; 0 for never. */
+  readonly lastUsedAtMs: number;
 }
 
 interface RefusalFigures {
   readonly count: number;
-  readonly lastAtMs: number;
-}
-
-/** A token, or a subject, and its refusals with one problem. */
-export interface RefusedToken {
-  readonly name: string;
-  /** Since the start. */
-  readonly refused: number;
   readonly lastAtMs: number;
 }
 
@@ -39,7 +26,6 @@ export interface TokenFigureTable {
   readonly byId: ReadonlyMap<number, TokenFigures>;
   /** By name: the secrets of one name are added up. */
   all(): readonly TokenFigures[];
-  refusedFor(problem: ProblemName): readonly RefusedToken[];
 }
 
 /** Has the tokens beyond `limits.ops.tokenFiguresMax`, with the name `otherTokens`. */
@@ -51,6 +37,7 @@ const otherId = -1;
  * service that runs for months has figures of its own, too.
  */
 export function tabulateTokens(): TokenFigureTable {
+  const { tokenFiguresMax, tokenFiguresIdleMs } = limits.ops;
   /** In order of the last request. */
   const byId = new Map<number, TokenFigures>();
 
@@ -60,43 +47,33 @@ export function tabulateTokens(): TokenFigureTable {
     byId.set(id, before === undefined ? figures : sumOf(before, figures));
   }
 
-  /** @returns whether there is room for one more */
-  function makeRoom(atMs: number): boolean {
-    if (byId.size < limits.ops.tokenFiguresMax) return true;
-    for (const [id, figures] of byId) {
-      if (id === otherId) continue;
-      if (atMs - figures.lastAtMs < limits.ops.tokenFiguresIdleMs) return false;
-      byId.delete(id);
-      add(otherId, { ...figures, name: otherTokens });
-      return true;
-    }
-    return false;
+  function addToOthers(figures: TokenFigures): void {
+    add(otherId, { ...figures, name: otherTokens });
   }
 
-  function all(): readonly TokenFigures[] {
-    const byName = new Map<string, TokenFigures>();
-    for (const figures of byId.values()) {
-      const before = byName.get(figures.name);
-      byName.set(figures.name, before === undefined ? figures : sumOf(before, figures));
-    }
-    return [...byName.values()];
+  /** @returns whether there is room for one more */
+  function makeRoom(atMs: number): boolean {
+    if (byId.size < tokenFiguresMax) return true;
+    const [id, idlest] = byId.entries().find(([one]) => one !== otherId) ?? [];
+    if (id === undefined || !idlest || atMs - idlest.lastAtMs < tokenFiguresIdleMs) return false;
+    byId.delete(id);
+    addToOthers(idlest);
+    return true;
   }
 
   return {
     note(counts, atMs) {
-      for (const one of counts) {
+      for (const { id, ...one } of counts) {
         const figures = figuresOf(one, atMs);
-        if (byId.has(one.id) || makeRoom(atMs)) add(one.id, figures);
-        else add(otherId, { ...figures, name: otherTokens });
+        if (byId.has(id) || makeRoom(atMs)) add(id, figures);
+        else addToOthers(figures);
       }
     },
     byId,
-    all,
-    refusedFor: (problem) =>
-      all().flatMap(({ name, refusals }) => {
-        const found = refusals.get(problem);
-        return found ? [{ name, refused: found.count, lastAtMs: found.lastAtMs }] : [];
-      }),
+    all() {
+      const byName = Map.groupBy(byId.values(), ({ name }) => name);
+      return [...byName.values()].map((secrets) => secrets.reduce(sumOf));
+    },
   };
 }
 
@@ -104,17 +81,13 @@ export function refusedIn({ refusals }: Pick<TokenFigures, 'refusals'>): number 
   return refusals.values().reduce((sum, { count }) => sum + count, 0);
 }
 
-function figuresOf({ refusals, ...counts }: RequestCounts, atMs: number): TokenFigures {
+function figuresOf({ refusals, ...counts }: Omit<RequestCounts, 'id'>, atMs: number): TokenFigures {
   const refused = [...refusals].map(([name, count]) => [name, { count, lastAtMs: atMs }] as const);
   const { created, same, taken, failed } = counts;
   const isUse =
     created + same + taken + failed > 0 || refused.some(([name]) => name !== 'tokenInvalid');
-  const lastUsedAtMs = isUse ? atMs : undefined;
+  const lastUsedAtMs = isUse ? atMs : 0;
   return { ...counts, refusals: new Map(refused), lastAtMs: atMs, lastUsedAtMs };
-}
-
-export function latest(one: number | undefined, other: number | undefined): number | undefined {
-  return one === undefined || other === undefined ? (one ?? other) : Math.max(one, other);
 }
 
 function sumOf(one: TokenFigures, other: TokenFigures): TokenFigures {
@@ -134,6 +107,6 @@ function sumOf(one: TokenFigures, other: TokenFigures): TokenFigures {
     failed: one.failed + other.failed,
     refusals,
     lastAtMs: Math.max(one.lastAtMs, other.lastAtMs),
-    lastUsedAtMs: latest(one.lastUsedAtMs, other.lastUsedAtMs),
+    lastUsedAtMs: Math.max(one.lastUsedAtMs, other.lastUsedAtMs),
   };
 }

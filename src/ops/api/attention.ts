@@ -4,7 +4,7 @@ import { limits } from '../../limits.ts';
 import { distanceText } from '../../quantity-text.ts';
 import type { TokenRecord } from '../../store/tokens.ts';
 import type { LastRun, Matter, Overview } from '../contract.ts';
-import { type RefusedToken, refusedIn, type TokenFigureTable } from '../token-figures.ts';
+import { refusedIn, type TokenFigureTable } from '../token-figures.ts';
 
 export interface Watched extends Pick<Overview, 'checks' | 'store' | 'backup' | 'creates'> {
   readonly lastRun: LastRun | null;
@@ -80,18 +80,16 @@ function mattersOfTokens({ tokens }: Watched, nowMs: number): Matter[] {
 }
 
 function mattersOfClients(figures: TokenFigureTable, nowMs: number): Matter[] {
-  const isRecent = (atMs: number | undefined) => nowMs - (atMs ?? 0) <= limits.ops.talliesMs;
+  const isRecent = (atMs = 0) => nowMs - atMs <= limits.ops.talliesMs;
+  const all = figures.all();
   const recent = (problem: ProblemName) =>
     namesOf(
-      figures
-        .refusedFor(problem)
-        .filter(({ lastAtMs }) => isRecent(lastAtMs))
-        .toSorted((one: RefusedToken, other: RefusedToken) => other.lastAtMs - one.lastAtMs)
+      all
+        .filter(({ refusals }) => isRecent(refusals.get(problem)?.lastAtMs))
         .map(({ name }) => name),
     );
   // Those of revoked and expired tokens have a line of their own.
-  const refusedOnly = figures
-    .all()
+  const refusedOnly = all
     .filter(({ created, same, lastUsedAtMs }) => created + same === 0 && isRecent(lastUsedAtMs))
     .toSorted((one, other) => refusedIn(other) - refusedIn(one))
     .flatMap(({ name, refusals }) => {

@@ -22,7 +22,7 @@ export function refuse(
   const problem: Problem = operatorProblems[name];
   return {
     status: problem.status,
-    headers: { ...json, 'Cache-Control': 'no-store', ...problem.headers, ...headers },
+    headers: { ...json, ...problem.headers, ...headers },
     body: errorText(problem, message),
   };
 }

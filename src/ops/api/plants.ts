@@ -5,7 +5,6 @@ import type * as stored from '../../store/plants.ts';
 import type { Handler } from '../answer.ts';
 import type { PlantCount, PlantPage, StoredPlant } from '../contract.ts';
 import type { ReaderThread } from '../reader.ts';
-import type { RoutedRequest } from '../router.ts';
 import { answerJson, isoTime, refuse } from './json.ts';
 import { matchCount, orderedSearch, pageLimit, wrongPosition } from './plant-query.ts';
 
@@ -47,9 +46,9 @@ export function countPlants(reader: ReaderThread): Handler {
   };
 }
 
-export function showPlant(reader: ReaderThread): Handler<RoutedRequest> {
-  return async ({ params, signal }) => {
-    const { id: digits = '' } = params;
+export function showPlant(reader: ReaderThread): Handler {
+  return async ({ url, signal }) => {
+    const digits = url.pathname.slice('/api/plants/'.length);
     const id = int64FromDigits(digits);
     if (id === undefined) return refuse('queryWrong', noId(digits));
     const plant = await reader.read('getPlant', [id], signal);

@@ -2,17 +2,21 @@ import type { Sessions } from '../../access/sessions.ts';
 import { limits } from '../../limits.ts';
 import { type Answer, fieldOf, type Handler, type OperatorRequest } from '../answer.ts';
 import type { Credentials, Session } from '../contract.ts';
-import type { RoutedRequest } from '../router.ts';
 import { createGuessLimit } from './guess-limit.ts';
 import { answerJson, noContent, refuse, type Unchecked, withJson } from './json.ts';
 
-export interface SessionRequest extends RoutedRequest {
+export interface SessionRequest extends OperatorRequest {
   /** The name of the token that signed in. */
   readonly operator: string;
 }
 
 /** Records what operators do. No secret may go into it. */
 export type OperatorLog = Record<'info' | 'warn', (fields: object, message: string) => void>;
+
+export interface SignInSources {
+  readonly sessions: Sessions;
+  readonly log: OperatorLog;
+}
 
 const newToken = '"plant-store token create NAME --role operate" creates one.';
 
@@ -30,7 +34,7 @@ const guesses = {
 } as const;
 
 /** Signs in the holder of a token with the role `operate`, or of a sign-in link. */
-export function signIn(sessions: Sessions, log: OperatorLog): Handler {
+export function signIn({ sessions, log }: SignInSources): Handler {
   const countGuess = createGuessLimit();
 
   function refuseGuess(guessed: keyof typeof guesses): Answer {
@@ -64,17 +68,6 @@ export function signIn(sessions: Sessions, log: OperatorLog): Handler {
   });
 }
 
-/** Refuses a request without a session, and tells `handle` whose session it is. */
-export function demandSession(
-  sessions: Sessions,
-): (handle: Handler<SessionRequest>) => Handler<RoutedRequest> {
-  return (handle) => async (request) => {
-    const operator = await sessions.operatorOf(secretIn(request));
-    if (operator === undefined) return refuse('notSignedIn', 'Sign in first.');
-    return handle({ ...request, operator });
-  };
-}
-
 export const showSession: Handler<SessionRequest> = ({ operator }) =>
   answerJson({ name: operator } satisfies Session);
 
@@ -86,7 +79,7 @@ export function signOut(sessions: Sessions): Handler {
 }
 
 /** A secret is base64url, so its cookie needs no quoting (RFC 6265 §4.1.1). */
-function secretIn(request: OperatorRequest): string {
+export function secretIn(request: OperatorRequest): string {
   const cookies = request.fields.get('cookie')?.join('; ').split('; ') ?? [];
   const name = `${cookieName(request)}=`;
   return cookies.find((cookie) => cookie.startsWith(name))?.slice(name.length) ?? '';

@@ -29,7 +29,7 @@ import type {
   Token,
   TokenList,
 } from '../contract.ts';
-import { latest, refusedIn, type TokenFigures, type TokenFigureTable } from '../token-figures.ts';
+import { refusedIn, type TokenFigures, type TokenFigureTable } from '../token-figures.ts';
 import { answerJson, isoTime, noContent, refuse, type Unchecked, withJson } from './json.ts';
 import type { OperatorLog, SessionRequest } from './session.ts';
 
@@ -37,15 +37,17 @@ const dayMs = 86_400_000;
 
 const hourMs = 3_600_000;
 
-export interface TokenListSources {
-  readonly store: TokenReader;
+export interface TokenSources {
+  readonly store: TokenReader & TokenWriter;
   readonly tokenFigures: TokenFigureTable;
   readonly startedAtMs: number;
+  readonly log: OperatorLog;
+  /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
 
 /** All tokens in force, and the last `limits.ops.pastTokensShown` others. */
-export function listTokens({ store, tokenFigures, startedAtMs, now }: TokenListSources): Handler {
+export function listTokens({ store, tokenFigures, startedAtMs, now }: TokenSources): Handler {
   return async () => {
     const nowMs = now();
     const records = await store.listTokens();
@@ -67,11 +69,7 @@ function isNoSubject(token: TokenRecord): token is TokenOfStore {
   return token.role !== 'subject';
 }
 
-export function createToken(
-  store: TokenWriter,
-  log: OperatorLog,
-  now: () => number,
-): Handler<SessionRequest> {
+export function createToken({ store, log, now }: TokenSources): Handler<SessionRequest> {
   return withJson(async ({ operator }: SessionRequest, body: Unchecked<NewToken>) => {
     const wish = parseWish(body);
     if (typeof wish === 'string') return refuse('bodyWrong', wish);
@@ -96,11 +94,7 @@ function sentence(message: string): string {
 }
 
 /** Gives a token a new secret. */
-export function renewToken(
-  store: TokenWriter,
-  log: OperatorLog,
-  now: () => number,
-): Handler<SessionRequest> {
+export function renewToken({ store, log, now }: TokenSources): Handler<SessionRequest> {
   return withJson(async ({ operator }: SessionRequest, body: Unchecked<Rotation>) => {
     const wish = parseRotation(body);
     if (typeof wish === 'string') return refuse('bodyWrong', wish);
@@ -118,7 +112,7 @@ export function renewToken(
 const noSuchToken = 'There is no token with this name that is not revoked.';
 
 /** Changes the rate of all secrets of a name, which is in the query as for `revokeToken`. */
-export function limitToken(store: TokenWriter, log: OperatorLog): Handler<SessionRequest> {
+export function limitToken({ store, log }: TokenSources): Handler<SessionRequest> {
   return withJson(async ({ query, operator }: SessionRequest, body: Unchecked<RateWish>) => {
     const wish = body.rate === undefined ? 'Send a rate such as 100/s, or null.' : parseLimit(body);
     if (typeof wish === 'string') return refuse('bodyWrong', wish);
@@ -131,11 +125,7 @@ export function limitToken(store: TokenWriter, log: OperatorLog): Handler<Sessio
 }
 
 /** The name is in the query: clients would take a path that ends with `..` for its parent. */
-export function revokeToken(
-  store: TokenWriter,
-  log: OperatorLog,
-  now: () => number,
-): Handler<SessionRequest> {
+export function revokeToken({ store, log, now }: TokenSources): Handler<SessionRequest> {
   return async ({ query, operator }) => {
     const token = query['name'] ?? '';
     if (!(await store.revokeToken(token, now(), actorText(operator))))
@@ -155,7 +145,7 @@ function tokenReply(token: TokenOfStore, figures: TokenFigures | undefined, nowM
     expiresSoon: expiresSoon(token, nowMs),
     revokedAt: isoTime(token.revokedAtMs),
     // The store knows the uses of other nodes, and this node knows the last minute.
-    lastUsedAt: isoTime(latest(token.lastUsedAtMs, figures?.lastUsedAtMs)),
+    lastUsedAt: isoTime(Math.max(token.lastUsedAtMs ?? 0, figures?.lastUsedAtMs ?? 0) || undefined),
     ...rateReply(token.rate),
     createdBy: token.createdBy ?? null,
     figures: figures ? { created: figures.created, refused: refusedIn(figures) } : null,

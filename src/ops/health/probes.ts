@@ -1,26 +1,24 @@
+import type { Answer } from '../answer.ts';
+import { answerJson } from '../api/json.ts';
 import type { Figures } from '../metrics/figures.ts';
 import { metricsContentType, metricsText } from '../metrics/metrics.ts';
 import type { Health } from './health.ts';
 
-interface ProbeReply {
-  readonly status: number;
-  readonly type: string;
-  readonly body: string;
-}
-
 /** What machines poll, by path. Requests for a path share the reply that is under way. */
-export type Probes = Readonly<Record<string, () => Promise<ProbeReply>>>;
+export type Probes = Readonly<Record<string, () => Promise<Answer>>>;
 
 export function probes({ check }: Health, figures: () => Promise<Figures>): Probes {
   return {
-    '/livez': async () => json(200, { live: true }),
+    '/livez': async () => answerJson({ live: true }),
     '/readyz': shareUnderWay(async () => {
       const readiness = await check();
-      return json(readiness.ready ? 200 : 503, readiness);
+      return answerJson(readiness, readiness.ready ? 200 : 503);
     }),
-    '/metrics': shareUnderWay(async () => {
-      return { status: 200, type: metricsContentType, body: metricsText(await figures()) };
-    }),
+    '/metrics': shareUnderWay(async () => ({
+      status: 200,
+      headers: { 'Content-Type': metricsContentType },
+      body: metricsText(await figures()),
+    })),
   };
 }
 
@@ -30,8 +28,4 @@ function shareUnderWay<T>(work: () => Promise<T>): () => Promise<T> {
     (underWay ??= work().finally(() => {
       underWay = undefined;
     }));
-}
-
-function json(status: number, body: object): ProbeReply {
-  return { status, type: 'application/json', body: JSON.stringify(body) };
 }

@@ -1,6 +1,6 @@
 import type { BackupRecord } from '../../store/backups.ts';
 import type { SharedStore } from '../../store/store.ts';
-import type { TokenCounts, TokenRecord } from '../../store/tokens.ts';
+import type { TokenRecord } from '../../store/tokens.ts';
 import type { httpThreadLayout, Measures, writerLayout } from '../../threads/measures.ts';
 import { bestEffort } from '../best-effort.ts';
 import type { LastRun, StoreSizes } from '../contract.ts';
@@ -8,52 +8,11 @@ import type { Health } from '../health/health.ts';
 import type { TokenFigureTable } from '../token-figures.ts';
 import { type Count, missingPlants } from './plant-count.ts';
 
-/** The measures of all threads. */
-interface Measured {
+export interface FigureSources {
   readonly httpThreads: readonly Measures<typeof httpThreadLayout>[];
   readonly writers: readonly Measures<typeof writerLayout>[];
-}
-
-/** Reading these costs nothing. */
-interface CurrentFigures {
-  readonly heartbeatAgeMs: number | undefined;
-  readonly queuePlants: number;
-  readonly queueBytes: number;
-  readonly connections: number;
-  readonly mainLagSeconds: number;
-  /** Seconds since the epoch, by listener. */
-  readonly certificatesExpire: Readonly<Record<string, number>>;
-  /** Seconds since the epoch; 0 for never. Undefined without identity providers. */
-  readonly issuerKeysReadSeconds: number | undefined;
-  readonly tokenFigures: TokenFigureTable;
-  /** Since the start. */
-  readonly droppedLogLines: number;
-}
-
-interface FigureLimits {
   readonly queuePlantsMax: number;
   readonly connectionsMax: number;
-}
-
-/** What `/metrics` reports, at one moment. Undefined: the store does not report it now. */
-export interface Figures extends Measured, CurrentFigures, FigureLimits {
-  readonly ready: boolean;
-  readonly sizes: StoreSizes | undefined;
-  readonly plants: number | undefined;
-  readonly backup:
-    | { readonly ageSeconds: number; readonly missingPlants: number | undefined }
-    | undefined;
-  /** Missing for SQLite. */
-  readonly databaseConnections: number | undefined;
-  readonly tokens: TokenCounts | undefined;
-  readonly liveTokens: readonly TokenRecord[] | undefined;
-  /** Whether the last backup of this service has failed; undefined if it has made none. */
-  readonly backupFailed: boolean | undefined;
-  readonly residentBytes: number;
-  readonly cpuSeconds: number;
-}
-
-export interface FigureSources extends Measured, FigureLimits {
   readonly store: SharedStore;
   readonly sizes: () => Promise<StoreSizes>;
   readonly lastBackup: () => Promise<BackupRecord | undefined>;
@@ -62,13 +21,30 @@ export interface FigureSources extends Measured, FigureLimits {
   readonly health: Health;
   /** See `readTokensRarely`. */
   readonly liveTokens: () => Promise<readonly TokenRecord[]>;
-  readonly current: () => CurrentFigures;
+  /** Reading these costs nothing. */
+  readonly current: () => {
+    readonly heartbeatAgeMs: number | undefined;
+    readonly queuePlants: number;
+    readonly queueBytes: number;
+    readonly connections: number;
+    readonly mainLagSeconds: number;
+    /** Seconds since the epoch, by listener. */
+    readonly certificatesExpire: Readonly<Record<string, number>>;
+    /** Seconds since the epoch; 0 for never. Undefined without identity providers. */
+    readonly issuerKeysReadSeconds: number | undefined;
+    readonly tokenFigures: TokenFigureTable;
+    /** Since the start. */
+    readonly droppedLogLines: number;
+  };
 }
+
+/** What `/metrics` reports, at one moment. Undefined: the store does not report it now. */
+export type Figures = Awaited<ReturnType<typeof gatherFigures>>;
 
 /** A token counts as in use if it was used within this time. */
 const inUseMs = 24 * 3_600_000;
 
-export async function gatherFigures(sources: FigureSources): Promise<Figures> {
+export async function gatherFigures(sources: FigureSources) {
   const { httpThreads, writers, store, queuePlantsMax, connectionsMax } = sources;
   const current = sources.current();
   const count = sources.lastCount();
@@ -85,20 +61,14 @@ export async function gatherFigures(sources: FigureSources): Promise<Figures> {
   return {
     ...{ httpThreads, writers, queuePlantsMax, connectionsMax, ...current, ready, sizes },
     plants: count?.plantsNow,
-    backup: backup && sinceBackup(backup, count),
+    // Negative after the clock was set back, of which an alert warns.
+    backupAgeSeconds: backup && (Date.now() - backup.finishedAtMs) / 1_000,
+    missingPlants: backup && missingPlants(backup, count),
     databaseConnections: store.metrics.connections(),
     tokens,
     liveTokens,
     backupFailed: lastRun && lastRun.fault !== null,
     residentBytes: process.memoryUsage.rss(),
     cpuSeconds: (user + system) / 1e6,
-  };
-}
-
-function sinceBackup(backup: BackupRecord, count: Count | undefined) {
-  return {
-    // Negative after the clock was set back, of which an alert warns.
-    ageSeconds: (Date.now() - backup.finishedAtMs) / 1_000,
-    missingPlants: missingPlants(backup, count),
   };
 }

@@ -112,15 +112,14 @@ function ofCreates({ httpThreads, writers, databaseConnections, tokenFigures }: 
   const refusals = sumOf(httpThreads.map((thread) => thread.refusals));
   const codes = problemNames.map((name, index) => [problems[name].code, refusals[index] ?? 0]);
   const creates = outcomes.map((outcome) => [outcome, createsOf(httpThreads, outcome)]);
-  const limited = tokenFigures.refusedFor('rateLimited');
   const seconds = (ofThreads: readonly Float64Array[]) => histogram(secondsBounds, ofThreads);
   return {
     plant_store_creates_total: byLabel('outcome', Object.fromEntries(creates)),
     plant_store_refusals_total: byLabel('code', Object.fromEntries(codes)),
-    plant_store_rate_limited_total: limited.map(({ name, refused }) => ({
-      labels: { token: name },
-      value: refused,
-    })),
+    plant_store_rate_limited_total: tokenFigures.all().flatMap(({ name: token, refusals }) => {
+      const limited = refusals.get('rateLimited');
+      return limited ? [{ labels: { token }, value: limited.count }] : [];
+    }),
     plant_store_create_duration_seconds: seconds(httpThreads.map((one) => one.createSeconds)),
     plant_store_commit_duration_seconds: seconds(writers.map((one) => one.commitSeconds)),
     plant_store_batch_plants: histogram(
@@ -195,7 +194,7 @@ function ofLoad({ httpThreads, mainLagSeconds, ...figures }: Figures): Values {
   };
 }
 
-function ofStore({ sizes, tokens, backup, backupFailed, ...figures }: Figures): Values {
+function ofStore({ sizes, tokens, backupFailed, ...figures }: Figures): Values {
   return {
     plant_store_plants: figures.plants,
     plant_store_database_bytes: sizes?.plantsBytes,
@@ -205,8 +204,8 @@ function ofStore({ sizes, tokens, backup, backupFailed, ...figures }: Figures): 
     plant_store_disk_low: flag(sizes?.isSpaceLow),
     plant_store_tokens: tokens && byLabel('state', tokens.byState),
     plant_store_tokens_in_use: tokens?.inUse,
-    plant_store_last_backup_age_seconds: backup?.ageSeconds,
-    plant_store_last_backup_missing_plants: backup?.missingPlants,
+    plant_store_last_backup_age_seconds: figures.backupAgeSeconds,
+    plant_store_last_backup_missing_plants: figures.missingPlants,
     plant_store_backup_failed: flag(backupFailed),
   };
 }

@@ -10,7 +10,7 @@ import {
   since,
   sumOf,
 } from '../../threads/measures.ts';
-import type { Sample, Tally } from '../contract.ts';
+import type { Overview, Sample } from '../contract.ts';
 
 type HttpThreads = readonly Measures<typeof httpThreadLayout>[];
 
@@ -26,13 +26,7 @@ export interface Samples extends Disposable {
   /** Creates of the last `limits.ops.heartbeatStaleMs`. */
   recentCreates(): RecentCreates;
   /** Creates and refusals since the start and in the last minute. */
-  tallies(): Tallies;
-}
-
-interface Tallies {
-  readonly creates: Readonly<Record<Outcome, Tally>>;
-  /** All refusals, also of taken and failed creates. */
-  readonly refused: Tally;
+  tallies(): Pick<Overview, 'creates' | 'refused'>;
 }
 
 export interface RecentCreates {
@@ -44,7 +38,7 @@ export interface RecentCreates {
 
 const unavailableIndex = problemNames.indexOf('storeUnavailable');
 
-type Outcome = 'created' | 'same' | 'taken' | 'failed';
+type Outcome = keyof Overview['creates'];
 
 /** Creates with this outcome since the start. */
 export function createsOf(httpThreads: HttpThreads, outcome: Outcome): number {
@@ -76,11 +70,10 @@ export function startSamples(sources: SampleSources): Samples {
       const now = totalsOf(sources);
       const sinceMs = now.monotonicMs - heartbeatStaleMs;
       const before = recent.find(({ monotonicMs }) => monotonicMs >= sinceMs) ?? now;
-      const sum = (of: (totals: Totals) => number) => of(now) - of(before);
       return {
-        created: sum(({ created }) => created),
-        failed: sum(({ failed }) => failed),
-        unavailable: sum(({ unavailable }) => unavailable),
+        created: now.created - before.created,
+        failed: now.failed - before.failed,
+        unavailable: now.unavailable - before.unavailable,
       };
     },
     tallies() {
