@@ -13,7 +13,7 @@ import manifest from '../package.json' with { type: 'json' };
 
 type Form = 'source' | 'bundle' | 'executable';
 
-export const form: Form = isSea()
+const form: Form = isSea()
   ? 'executable'
   : import.meta.url.endsWith('/src/program.ts')
     ? 'source'

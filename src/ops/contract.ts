@@ -57,7 +57,7 @@ export interface Backup {
 }
 
 /** A number since the start of the service, and in the last minute. */
-export interface Tally {
+interface Tally {
   readonly total: number;
   readonly lastMinute: number;
 }
