@@ -333,7 +333,9 @@ describe('the console', { skip: withoutChromium(), concurrency: 2 }, () => {
     await page.getByRole('button', { name: 'Create a token' }).and(focused(page)).waitFor();
   });
 
-  for (const colorScheme of ['light', 'dark'] as const) {
+  // The other theme is for the pictures of the documentation alone.
+  const themes = process.env['SCREENSHOTS'] ? (['light', 'dark'] as const) : (['light'] as const);
+  for (const colorScheme of themes) {
     test(`is accessible and fits the window with a ${colorScheme} theme`, async (t) => {
       const page = await openSignedIn(t, '', { colorScheme });
       for (const name of pages) {

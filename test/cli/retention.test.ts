@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { nextInSeries, unkept } from '../../src/backup/series.ts';
-import { retention, retentionText } from '../../src/config/values.ts';
+import { retention } from '../../src/config/values.ts';
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
@@ -102,22 +102,4 @@ test('each period of a rule keeps exactly its newest backup', () => {
       }
     }),
   );
-});
-
-test('rules are written as the flag takes them, in the largest units', () => {
-  const rules = retention('24h:1h,30d:24h,365d:7d,90s:1500ms');
-  assert.equal(retentionText(rules), '1d:1h,30d:1d,1y:1w,90s:1500ms');
-  assert.deepEqual(retention(retentionText(rules)), rules);
-  for (const text of [
-    '',
-    '24h',
-    '24h:',
-    ':1h',
-    '1h:24h',
-    '24h:1h,',
-    '24h:0h',
-    '1x:1h',
-    '24h:1h:1m',
-  ])
-    assert.throws(() => retention(text), { name: 'UsageError', message: /such as 24h:1h/ }, text);
 });

@@ -20,37 +20,22 @@ export interface HostileBody {
 
 /** Byte sequences that RFC 3629 does not allow, of each class. */
 export const brokenUtf8: Readonly<Record<string, readonly (readonly number[])[]>> = {
-  'a continuation alone': [[0x80], [0xbf], [0x80, 0x80]],
-  'a sequence that is cut': [
-    [0xc3],
-    [0xe2, 0x82],
-    [0xf0, 0x9f],
-    [0xf0, 0x9f, 0x8c],
-    [0xef],
-    [0xef, 0xbf],
-  ],
+  'a continuation alone': [[0x80], [0x80, 0x80]],
+  'a sequence that is cut': [[0xc3], [0xe2, 0x82], [0xf0, 0x9f, 0x8c]],
   'an overlong form': [
-    [0xc0, 0x80],
     [0xc0, 0xa2],
-    [0xc1, 0xbf],
     [0xe0, 0x80, 0xa2],
-    [0xe0, 0x9f, 0xbf],
     [0xf0, 0x80, 0x80, 0xa2],
-    [0xf0, 0x8f, 0xbf, 0xbf],
   ],
   'a surrogate': [
     [0xed, 0xa0, 0x80],
     [0xed, 0xbf, 0xbf],
-    [0xed, 0xa0, 0xbc, 0xed, 0xbc, 0xb1],
   ],
   'a code point past U+10FFFF': [
     [0xf4, 0x90, 0x80, 0x80],
-    [0xf5, 0x80, 0x80, 0x80],
-    [0xf7, 0xbf, 0xbf, 0xbf],
     [0xf8, 0x88, 0x80, 0x80, 0x80],
-    [0xfc, 0x84, 0x80, 0x80, 0x80, 0x80],
   ],
-  'a byte that is never in UTF-8': [[0xc0], [0xc1], [0xf5], [0xfe], [0xff]],
+  'a byte that is never in UTF-8': [[0xfe], [0xff]],
 };
 
 const plantBytes = spelledPlant.map(({ body }) => Buffer.from(body));
@@ -121,12 +106,8 @@ const withBrokenUtf8 = fc
 export const encodings: Readonly<Record<string, (text: string) => Buffer>> = {
   'UTF-16LE': (text) => Buffer.from(text, 'utf16le'),
   'UTF-16BE': (text) => Buffer.from(text, 'utf16le').swap16(),
-  'UTF-16LE with a mark': (text) => Buffer.from(`\ufeff${text}`, 'utf16le'),
-  'UTF-16BE with a mark': (text) => Buffer.from(`\ufeff${text}`, 'utf16le').swap16(),
   'UTF-32LE': (text) => utf32(text),
   'UTF-32BE': (text) => utf32(text).swap32(),
-  'UTF-32LE with a mark': (text) => utf32(`\ufeff${text}`),
-  'UTF-32BE with a mark': (text) => utf32(`\ufeff${text}`).swap32(),
   'UTF-8 with a mark': (text) => Buffer.from(`\ufeff${text}`),
   'ISO 8859-1': (text) => Buffer.from(text, 'latin1'),
 };
@@ -178,16 +159,7 @@ const nested = fc
     );
   });
 
-const objectNames = [
-  '__proto__',
-  'constructor',
-  'toString',
-  'hasOwnProperty',
-  'valueOf',
-  'length',
-  '',
-  '0',
-];
+const objectNames = ['__proto__', 'constructor', 'toString', 'length', '', '0'];
 const usualNames = ['id', 'name', 'tag'];
 
 /**
@@ -250,52 +222,23 @@ const nearBounds = fc
   );
 
 const oddNumbers = fc.constantFrom(
-  ...[
-    '-0',
-    '-0.0',
-    '-0e-0',
-    '0E+0',
-    '00',
-    '01',
-    '-01',
-    '-',
-    '+1',
-    '.5',
-    '5.',
-    '1.e1',
-    '1e',
-    '1e+',
-    '1E',
-    '0x10',
-    '1_0',
-    '1n',
-    '--1',
-    '1e1e1',
-    '1.2.3',
-  ],
-  ...[
-    'NaN',
-    'Infinity',
-    '-Infinity',
-    '"1"',
-    '1 2',
-    '1,2',
-    '0e999999999',
-    '1e999999999',
-    '1e-999999999',
-    '-1E+99999999999999999999',
-    '１',
-    '١',
-  ],
-  ...[
-    '9223372036854775807.5',
-    '9223372036854775807.0000000000000000001',
-    '92233720368547758070e-1',
-    '0.000000000000000001e18',
-    '1e18',
-    '1e19',
-    '123e-2',
-  ],
+  '-0.0e-0',
+  '01',
+  '-',
+  '+1',
+  '.5',
+  '1.e1',
+  '1e+',
+  '0x10',
+  'NaN',
+  '"1"',
+  '1e1e1',
+  '0e999999999',
+  '-1E+99999999999999999999',
+  '１',
+  '9223372036854775807.0000000000000000001',
+  '92233720368547758070e-1',
+  '0.000000000000000001e18',
 );
 
 const asId = fc

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { type NewPlant, newPlantLine, parseNewPlant, plantBody } from '../../src/contract/plant.ts';
 import { type ProblemName, Refusal } from '../../src/contract/problems.ts';
 import { brokenUtf8, encodings, hostileBody } from './hostile-bodies.ts';
-import { hex4, runs, spelledPlant } from './json-text.ts';
+import { runs, spelledPlant } from './json-text.ts';
 import { worthOf } from './plant-reference.ts';
 
 // The long form of the property tests is described in json-text.ts.
@@ -12,49 +12,15 @@ import { worthOf } from './plant-reference.ts';
 /** Bodies and the plants that they are. */
 const plants: readonly (readonly [body: string, plant: NewPlant])[] = [
   ['{"id":1,"name":"Alder","tag":"Alnus"}', { id: 1n, name: 'Alder', tag: 'Alnus' }],
-  ['{"id":1,"name":"Alder"}', { id: 1n, name: 'Alder', tag: undefined }],
-  [
-    ' \r\n\t{ "tag" : "Alnus" ,\n"name" : "Alder" , "id" : 1 }\n',
-    { id: 1n, name: 'Alder', tag: 'Alnus' },
-  ],
   ['{"id":1,"name":"","tag":""}', { id: 1n, name: '', tag: '' }],
-  ['{"id":1,"name":" Alder\\n","tag":"\\t"}', { id: 1n, name: ' Alder\n', tag: '\t' }],
   ['{"id":1,"name":"e\u0301","tag":"\u00e9"}', { id: 1n, name: 'e\u0301', tag: '\u00e9' }],
-  [
-    '{"id":1,"name":"\ufeff\u2028\u200b\uffff"}',
-    { id: 1n, name: '\ufeff\u2028\u200b\uffff', tag: undefined },
-  ],
   ['{"id":1,"name":"🌱","tag":"\\ud83c\\udf31"}', { id: 1n, name: '🌱', tag: '🌱' }],
-  [
-    '{"id":1,"name":"\\u0001\\u001f\u007f"}',
-    { id: 1n, name: '\u0001\u001f\u007f', tag: undefined },
-  ],
-  ['{"id":1,"name":"\\u005cu0000 \\\\u0000"}', { id: 1n, name: '\\u0000 \\u0000', tag: undefined }],
   ['{"\\u0069\\u0064":1,"n\\u0061me":"Alder"}', { id: 1n, name: 'Alder', tag: undefined }],
-
-  ['{"id":0,"name":""}', { id: 0n, name: '', tag: undefined }],
-  ['{"id":-0,"name":""}', { id: 0n, name: '', tag: undefined }],
-  ['{"id":1.0,"name":""}', { id: 1n, name: '', tag: undefined }],
-  ['{"id":1e3,"name":""}', { id: 1000n, name: '', tag: undefined }],
   ['{"id":1.50e1,"name":""}', { id: 15n, name: '', tag: undefined }],
-  ['{"id":100e-2,"name":""}', { id: 1n, name: '', tag: undefined }],
-  ['{"id":1e18,"name":""}', { id: 10n ** 18n, name: '', tag: undefined }],
-  ['{"id":0e99999999999,"name":""}', { id: 0n, name: '', tag: undefined }],
   ['{"id":9007199254740993,"name":""}', { id: 2n ** 53n + 1n, name: '', tag: undefined }],
   ['{"id":9223372036854775807,"name":""}', { id: 2n ** 63n - 1n, name: '', tag: undefined }],
   ['{"id":-9223372036854775808,"name":""}', { id: -(2n ** 63n), name: '', tag: undefined }],
-
-  [
-    '{"id":1,"name":"Alder","colour":null,"Tag":3,"ID":"x"}',
-    { id: 1n, name: 'Alder', tag: undefined },
-  ],
-  [
-    '{"id":1,"name":"Alder","more":{"id":2,"name":3,"a":1,"a":2}}',
-    { id: 1n, name: 'Alder', tag: undefined },
-  ],
   ['{"id":1,"name":"Alder","more":"\\ud83c\\u0000"}', { id: 1n, name: 'Alder', tag: undefined }],
-  ['{"\\ud83c\\u0000":0,"id":1,"name":"Alder"}', { id: 1n, name: 'Alder', tag: undefined }],
-  ['{"id":1,"name":"Alder","more":1e99999999999}', { id: 1n, name: 'Alder', tag: undefined }],
   [
     '{"id":1,"name":"Alder","__proto__":{"tag":"x"},"constructor":1,"hasOwnProperty":2}',
     { id: 1n, name: 'Alder', tag: undefined },
@@ -77,17 +43,7 @@ const refusals: readonly (readonly [body: string, problem: ProblemName, message:
     'The body is not JSON as accepted here: the text ends where "," or "}" is expected (at byte 23).',
   ],
   [
-    '{"id":01,"name":""}',
-    'bodyMalformed',
-    'The body is not JSON as accepted here: "1" where "," or "}" is expected (at byte 8).',
-  ],
-  [
     '{"id":1,"id":1,"name":""}',
-    'bodyMalformed',
-    'The body is not JSON as accepted here: the member "id" is given a second time (at byte 9).',
-  ],
-  [
-    '{"id":1,"\\u0069d":1,"name":""}',
     'bodyMalformed',
     'The body is not JSON as accepted here: the member "id" is given a second time (at byte 9).',
   ],
@@ -97,17 +53,9 @@ const refusals: readonly (readonly [body: string, problem: ProblemName, message:
     'notNewPlant',
     'The body must be a JSON object with `id` and `name`; it is an array.',
   ],
-  [
-    '"Alder"',
-    'notNewPlant',
-    'The body must be a JSON object with `id` and `name`; it is a string.',
-  ],
-  ['1', 'notNewPlant', 'The body must be a JSON object with `id` and `name`; it is a number.'],
-  ['null', 'notNewPlant', 'The body must be a JSON object with `id` and `name`; it is null.'],
   ['{}', 'notNewPlant', '`id` must be an integer; it is missing.'],
   ['{"id":"1","name":"Alder"}', 'notNewPlant', '`id` must be an integer; it is a string.'],
   ['{"id":1}', 'notNewPlant', '`name` must be a string; it is missing.'],
-  ['{"id":1,"name":null}', 'notNewPlant', '`name` must be a string; it is null.'],
   [
     '{"id":1,"name":"Alder","tag":null}',
     'notNewPlant',
@@ -116,17 +64,9 @@ const refusals: readonly (readonly [body: string, problem: ProblemName, message:
 
   ['{"id":1.5,"name":""}', 'idNotInt64', notInt64],
   ['{"id":9223372036854775808,"name":""}', 'idNotInt64', notInt64],
-  ['{"id":-9223372036854775809,"name":""}', 'idNotInt64', notInt64],
-  ['{"id":1e99999999999,"name":""}', 'idNotInt64', notInt64],
-  ['{"id":1e-99999999999,"name":""}', 'idNotInt64', notInt64],
 
   [
     '{"id":1,"name":"\\u0000"}',
-    'textNotStorable',
-    '`name` holds U+0000 or a lone surrogate, which cannot be stored exactly.',
-  ],
-  [
-    '{"id":1,"name":"a\\ud83c"}',
     'textNotStorable',
     '`name` holds U+0000 or a lone surrogate, which cannot be stored exactly.',
   ],
@@ -181,44 +121,10 @@ test('bytes that are not UTF-8 are refused, and the message says at which byte',
   }
 });
 
-test('the place of the broken byte is found in a mebibyte, too', () => {
-  for (const before of [0, 1, 2, 524_288, 1_048_574, 1_048_575]) {
-    const body = bytesOf(
-      '\ufffd'.repeat(before / 3) + 'a'.repeat(before % 3),
-      [0xff],
-      'a'.repeat(1_048_575 - before),
-    );
-    assertRefused(
-      body,
-      'bodyMalformed',
-      `The body is not JSON: it is not valid UTF-8 (at byte ${before + 1}).`,
-      `after ${before}`,
-    );
-  }
-});
-
 test('no other encoding, and no byte order mark, is UTF-8', () => {
   for (const [encoding, encode] of Object.entries(encodings)) {
     const bytes = encode('{"id":1,"name":"Älder"}');
     assert.equal(refusal(bytes).problem, 'bodyMalformed', encoding);
-  }
-});
-
-test('every lone surrogate is refused, and every pair of their ends is kept', () => {
-  for (let unit = 0xd800; unit <= 0xdfff; unit += 1) {
-    assert.equal(
-      refusal(Buffer.from(`{"id":1,"name":"\\u${hex4(unit)}"}`)).problem,
-      'textNotStorable',
-      hex4(unit),
-    );
-  }
-  for (const pair of ['\ud800\udc00', '\ud800\udfff', '\udbff\udc00', '\udbff\udfff']) {
-    const escaped = pair.replace(/./gs, (unit) => `\\u${hex4(unit.charCodeAt(0))}`);
-    assert.deepEqual(parseNewPlant(Buffer.from(`{"id":1,"name":"${escaped}"}`)), {
-      id: 1n,
-      name: pair,
-      tag: undefined,
-    });
   }
 });
 
@@ -231,11 +137,6 @@ test('a plant with a member 99 deep is read, and one with a member 100 deep is r
     'bodyMalformed',
     'The body is not JSON as accepted here: nesting deeper than 100 (at byte 105).',
   );
-});
-
-test('a body that is a part of a larger buffer is read alone', () => {
-  const whole = Buffer.from('}}{"id":1,"name":"é"}\xff{{');
-  assert.deepEqual(parseNewPlant(whole.subarray(2, 22)), { id: 1n, name: 'é', tag: undefined });
 });
 
 test('an id of a mebibyte is read or refused in linear time', () => {

@@ -5,12 +5,9 @@ import {
   operatorProblems,
 } from '../../src/contract/operator-problems.ts';
 import {
-  errorBody,
-  errorHeaders,
   type Problem,
   type ProblemName,
   problems,
-  Refusal,
   reasonPhrases,
 } from '../../src/contract/problems.ts';
 
@@ -103,19 +100,6 @@ test('the catalogue has the rows that are promised, in the order of their number
   );
 });
 
-test('no number means two things: one that clients and operators are answered with has one name, status and header fields', () => {
-  for (const [name, problem] of ofOperators) {
-    const [sameName, same] = catalogue.find(([, { code }]) => code === problem.code) ?? [
-      name,
-      problem,
-    ];
-    assert.deepEqual(
-      [name, problem.status, problem.headers],
-      [sameName, same.status, same.headers],
-    );
-  }
-});
-
 test('every number is there once, is an int32, and starts with the status', () => {
   assert.equal(new Set(catalogue.map(([, { code }]) => code)).size, catalogue.length);
   assert.equal(new Set(ofOperators.map(([, { code }]) => code)).size, ofOperators.length);
@@ -126,35 +110,10 @@ test('every number is there once, is an int32, and starts with the status', () =
   }
 });
 
-test('every row says in sentences when it occurs and what to do', () => {
-  for (const [name, { when, remedy }] of [...catalogue, ...ofOperators]) {
-    for (const text of [when, remedy]) assert.match(text, /^[A-Z`].*\.$/, name);
-  }
-});
-
 test('a reply carries the header fields that its problem asks for', () => {
   for (const [name, { headers }] of catalogue) {
     const { Connection: connection, ...others } = headers;
     assert.deepEqual(others, promisedHeaders[name] ?? {}, name);
     assert(connection === undefined || connection === 'close', name);
-  }
-});
-
-test('a refusal adds the methods that the path takes, and changes no other refusal', () => {
-  assert.deepEqual(errorHeaders(new Refusal('methodNotAllowed', 'No.', { Allow: 'GET, HEAD' })), {
-    Allow: 'GET, HEAD',
-  });
-  assert.deepEqual(errorHeaders(new Refusal('methodNotAllowed', 'No.')), {});
-  assert.deepEqual(errorHeaders(new Refusal('tokenMissing', 'No.')), {
-    'WWW-Authenticate': 'Bearer',
-  });
-});
-
-test('an error body is the Error object of the specification, and nothing else', () => {
-  for (const [name, { code }] of catalogue) {
-    assert.equal(
-      errorBody(new Refusal(name, 'What is wrong: "x"\n', { Allow: 'POST' })),
-      `{"error":${code},"message":"What is wrong: \\"x\\"\\n"}`,
-    );
   }
 });

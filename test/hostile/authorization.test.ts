@@ -1,19 +1,13 @@
 import assert from 'node:assert/strict';
-import { randomBytes, randomInt } from 'node:crypto';
 import { after, before, test } from 'node:test';
-import { setImmediate } from 'node:timers/promises';
-import { Outage } from '../../src/access/access.ts';
-import { generateToken, hashToken, openOpaqueTokens } from '../../src/access/opaque-tokens.ts';
-import { Tally } from '../../src/access/tally.ts';
+import { generateToken, hashToken } from '../../src/access/opaque-tokens.ts';
 import { type ProblemName, problems } from '../../src/contract/problems.ts';
 import { limits } from '../../src/limits.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import { type RunningServer, startServer, storePath } from '../helpers/program.ts';
-import { assertRefusal, connectRaw, type RawReply } from '../helpers/raw.ts';
+import { assertRefusal, type RawReply } from '../helpers/raw.ts';
 import { storedPlants } from '../helpers/store-file.ts';
 import { sendInLanes } from './lanes.ts';
-import { rankTestZ } from './rank-test.ts';
-import { scale } from './scale.ts';
 
 /** The characters of a b64token (RFC 6750 §2.1), but for the = that may end it. */
 const b64 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~+/';
@@ -334,141 +328,10 @@ test('every form of Authorization gets its code and its challenge, and only plan
   assertOnlyCreatedStored();
 });
 
-test('a client that waits for 100 Continue is refused before it has sent a body', async (t) => {
-  for (const [line, problem] of [
-    [wrong, 'tokenInvalid'],
-    ['X: x', 'tokenMissing'],
-    ['Authorization: Bearer', 'authorizationMalformed'],
-  ] as const) {
-    const connection = await connectRaw(t, server.port);
-    connection.send(
-      requestOf(
-        {
-          ...refused(problem, line, 'Expect: 100-continue', 'Transfer-Encoding: chunked'),
-          body: () => '',
-        },
-        nextId(),
-      ),
-    );
-    assertAnswered(refused(problem, line), await connection.reply());
-  }
-  assertOnlyCreatedStored();
-});
-
 let lastId = 0n;
 function nextId(): bigint {
   lastId += 1n;
   return lastId;
-}
-
-const tries = scale({ short: 10_000, long: 100_000 });
-/** Tokens of each kind that are tried over and over. */
-const poolSize = 64;
-/**
- * In standard deviations: what comes by chance twice in a million times, and what a leak must show
- * as, of the 9.8 that are possible.
- */
-const chanceZ = 4.75;
-const leakZ = 8;
-
-/**
- * How much longer `authenticate` takes for the first tokens than for the second, in standard
- * deviations. All are tried in random order, so that whatever else the machine does hits both
- * kinds; each try is with a string of its own, so that none is in a cache because it was tried
- * before. What is compared are the medians of the tokens, since each has a time of its own: one
- * shares its place in the map with another, and one does not.
- */
-async function timeZ(
-  authenticate: (token: string) => unknown,
-  pools: readonly [readonly string[], readonly string[]],
-): Promise<number> {
-  const tokens = pools.flat().map((token) => ({ token, timesMs: [] as number[] }));
-  for (let done = 0; done < tries; done += 1_000) {
-    const round = Array.from({ length: 1_000 }, () => {
-      const { token, timesMs } = tokens[randomInt(tokens.length)] as (typeof tokens)[number];
-      return { token: Buffer.from(token).toString('latin1'), timesMs };
-    });
-    for (const { token, timesMs } of round) {
-      const startMs = performance.now();
-      const found = authenticate(token);
-      const ms = performance.now() - startMs;
-      // On a machine that stands still for seconds, the tokens may have become too old to tell.
-      if (!(found instanceof Outage)) timesMs.push(ms);
-      assert(found === 'unknown' || found instanceof Outage, `${found}`);
-    }
-    // Otherwise the tokens could not be read again.
-    await setImmediate();
-  }
-  const medians = tokens.map(({ timesMs }) => median(timesMs));
-  return rankTestZ(medians.slice(0, poolSize), medians.slice(poolSize));
-}
-
-/** The start of the fixed token, all of it but the last characters, and then other ones. */
-function nearlyRight(): string {
-  return longToken.slice(0, -22) + randomBytes(16).toString('base64url');
-}
-
-function whollyWrong(): string {
-  return randomBytes(limits.access.tokenCharsMax)
-    .toString('base64url')
-    .slice(0, limits.access.tokenCharsMax);
-}
-
-function equalToTheFirstDifference(a: string, b: string): boolean {
-  for (let index = 0; index < a.length; index += 1)
-    if (a.charCodeAt(index) !== b.charCodeAt(index)) return false;
-  return a.length === b.length;
-}
-
-test('the time that a refusal takes does not tell how much of a token is right, nor whether there was one once', async (t) => {
-  await using tokenStore = await openSqliteStore(await storePath(t), 5_000);
-  const revokedTokens = Array.from({ length: poolSize }, generateToken);
-  for (const token of revokedTokens) {
-    const name = 'leaver';
-    await tokenStore.createToken(
-      { name, hash: hashToken(token), role: 'create', createdAtMs: 0, expiresAtMs: undefined },
-      poolSize,
-    );
-    await tokenStore.revokeToken(name, 1);
-  }
-  await using access = await openOpaqueTokens({
-    store: tokenStore,
-    fixedToken: longToken,
-    threads: 1,
-    now: Date.now,
-    onError: assert.fail,
-    newTally: (id, name) => new Tally(id, name, []),
-  });
-  const authenticate = (token: string) => access.authenticate(token, '');
-
-  const pool = (make: () => string) => Array.from({ length: poolSize }, make);
-  const prefixes = [pool(nearlyRight), pool(whollyWrong)] as const;
-  const states = [revokedTokens, pool(generateToken)] as const;
-  const known = new Set(revokedTokens);
-  // What the test is for, and the same with leaks of the usual kinds, which it must see.
-  const z = {
-    prefix: await timeZ(authenticate, prefixes),
-    leakyPrefix: await timeZ(
-      (token) => equalToTheFirstDifference(longToken, token) || authenticate(token),
-      prefixes,
-    ),
-    state: await timeZ(authenticate, states),
-    leakyState: await timeZ(
-      (token) =>
-        known.has(token) ? [hashToken(token), authenticate(token)][1] : authenticate(token),
-      states,
-    ),
-  };
-
-  const outcome = Object.entries(z)
-    .map(([name, value]) => `${name} ${value.toFixed(1)}`)
-    .join(', ');
-  assert(Math.abs(z.prefix) < chanceZ && Math.abs(z.state) < chanceZ, outcome);
-  assert(z.leakyPrefix > leakZ && z.leakyState > leakZ, outcome);
-});
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[values.length >> 1] as number;
 }
 
 function assertOnlyCreatedStored(): void {

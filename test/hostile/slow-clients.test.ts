@@ -10,8 +10,7 @@ import {
   startServerOnNewStore,
   storePath,
 } from '../helpers/program.ts';
-import { connectRaw, describeRequest, rawRequest, sendAndWaitUntilRead } from '../helpers/raw.ts';
-import { lockStore } from '../helpers/store-file.ts';
+import { connectRaw, describeRequest, rawRequest } from '../helpers/raw.ts';
 import { connectCrowd, type Member, trickle } from './crowd.ts';
 import { letGoodClientsCreate } from './good-clients.ts';
 import { scale } from './scale.ts';
@@ -227,52 +226,6 @@ for (const gathering of gatherings) {
     assert(alone.acknowledged > 0 && among.acknowledged > 0);
   });
 }
-
-test('large bodies in chunks of a byte take the memory of their bytes', async (t) => {
-  const server = await startServerOnNewStore(t);
-  const before = peakMiB(server);
-  const count = scale({ short: 2, long: 30 });
-  const body = `{"id":1,"name":"${'x'.repeat(1_000_000)}"}`;
-  const inChunks = `${body.replace(/./g, '1\r\n$&\r\n')}0\r\n\r\n`;
-  const request = rawRequest(inChunks, {
-    fields: { 'Content-Length': undefined, 'Transfer-Encoding': 'chunked' },
-  });
-
-  const connections = await Promise.all(
-    Array.from({ length: count }, () => connectRaw(t, server.port)),
-  );
-  // No body is complete before all bodies are nearly complete.
-  for (const { socket } of connections)
-    await new Promise((resolve) => socket.write(request.subarray(0, -10_000), resolve));
-  for (const connection of connections) connection.send(request.subarray(-10_000));
-  for (const connection of connections) assert.equal((await connection.reply()).status, 200);
-
-  const memory = peakMiB(server) - before;
-  assert(memory < 100 + 5 * count, `${memory} MiB`);
-});
-
-test('creates that wait take no memory for their header fields', async (t) => {
-  const server = await startServerOnNewStore(t, '--commit-timeout', '60s');
-  const before = peakMiB(server);
-  const lock = lockStore(t, server.store);
-  const [clients, ofEach] = [100, 60];
-  const fields = Object.fromEntries(Array.from({ length: 990 }, (_, n) => [`x${n}`, '']));
-  const requests = Array.from({ length: ofEach }, (_, n) =>
-    rawRequest(plant, { fields: { ...fields, 'X-Number': String(n) } }),
-  );
-
-  const connections = await Promise.all(
-    Array.from({ length: clients }, () => connectRaw(t, server.port)),
-  );
-  await Promise.all(connections.map((connection) => sendAndWaitUntilRead(connection, ...requests)));
-  lock.release();
-  for (const connection of connections) {
-    for (let n = 0; n < ofEach; n += 1) assert.equal((await connection.reply()).status, 200);
-  }
-
-  const memory = peakMiB(server) - before;
-  assert(memory < 300, `${memory} MiB`);
-});
 
 test('no reply is made for a client that does not read', async (t) => {
   const server = await startServerOnNewStore(t);

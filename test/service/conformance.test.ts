@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
 import { type TestContext, test } from 'node:test';
 import { schemaCheck } from '../contract/schema-check.ts';
 import {
-  create,
   oneThread,
   type RunningServer,
   startServer,
@@ -11,9 +9,6 @@ import {
   token,
 } from '../helpers/program.ts';
 import { connectRaw, type RawReply, rawRequest } from '../helpers/raw.ts';
-import { storedPlants } from '../helpers/store-file.ts';
-
-const dataFile = new URL('../data/common-plants.ndjson', import.meta.url);
 
 /** The parts of the published description that say what a reply looks like. */
 interface Description {
@@ -77,31 +72,6 @@ test('every reply of the service is one that its published description has', asy
     seen.add(reply.status);
   }
   assert.deepEqual([...seen].sort(), [200, 400, 401, 404, 405, 413, 415, 417, 431, 505]);
-});
-
-test('the 630 common plants are created, answered as the description has it, and stored as they are', async (t) => {
-  const store = await storePath(t);
-  const server = await startServer(t, store, oneThread);
-  const isPlant = schemaCheck(await publishedBy(server), '#/components/schemas/Plant');
-  const text = await readFile(dataFile, 'utf8');
-  const lines = text.trimEnd().split('\n');
-  assert.equal(lines.length, 630);
-
-  await Promise.all(
-    lines.map(async (line) => {
-      const reply = await create(server.plantsUrl, line);
-      const body = await reply.json();
-      const { id: _id, ...plant } = JSON.parse(line);
-      assert.deepEqual([reply.status, body], [200, plant], line);
-      assert.deepEqual(isPlant(body), [], line);
-    }),
-  );
-
-  const stored = storedPlants(store).map(([id, name, tag]) => ({ id: Number(id), name, tag }));
-  assert.deepEqual(
-    stored,
-    lines.map((line) => ({ tag: null, ...JSON.parse(line) })),
-  );
 });
 
 async function publishedBy({ plantsUrl }: RunningServer): Promise<Description> {

@@ -166,36 +166,6 @@ test('of two different plants with one id that are sent at once, one is stored a
   assert.deepEqual(storedPlants(server.store).slice(1), [[7n, names[first], null]]);
 });
 
-test('the same plant sent twice at once is answered 200 both times, and stored once', async (t) => {
-  const server = sharedServer();
-  const body = rawRequest('{"id":7,"name":"Alder"}');
-
-  const replies = await createdTogether(t, server, [body, body]);
-
-  assert.equal(replies.length, 2);
-  for (const reply of replies) assertPlant(reply, '{"name":"Alder"}');
-  assert.deepEqual(storedPlants(server.store).slice(1), [[7n, 'Alder', null]]);
-});
-
-test('an id is kept exactly, however it is spelt', async (t) => {
-  const server = sharedServer();
-  const ids: Readonly<Record<string, bigint>> = {
-    '9223372036854775807': 2n ** 63n - 1n,
-    '-9223372036854775808': -(2n ** 63n),
-    '9007199254740993': 2n ** 53n + 1n,
-    '922337203685477580.5e1': 9223372036854775805n,
-    '1e3': 1000n,
-    '1700e-2': 17n,
-    '-0': 0n,
-  };
-  for (const id of Object.keys(ids))
-    assertPlant(await send(t, server, rawRequest(`{"id":${id},"name":"a"}`)), '{"name":"a"}');
-  assert.deepEqual(
-    new Set(storedPlants(server.store).map(([id]) => id)),
-    new Set(Object.values(ids)),
-  );
-});
-
 test('a name and a tag come back, and are kept, as they were sent', async (t) => {
   const server = sharedServer();
   const texts = [

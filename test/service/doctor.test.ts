@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { fileSystemType } from '../../src/disk/file-system.ts';
 import { mounted } from '../helpers/mounts.ts';
 import {
   create,
@@ -11,7 +10,6 @@ import {
   oneThread,
   runProgram,
   startServer,
-  storePath,
   takesNoCode,
   temporaryFolder,
   token,
@@ -102,22 +100,6 @@ test('doctor on a store that is not there yet checks where it would be, and make
   assert(!existsSync(join(folder, 'new')));
 });
 
-test('doctor says of a file that is no plant store what it is, and ends with 1', async (t) => {
-  const folder = await temporaryFolder(t);
-  writeFileSync(join(folder, 'notes.txt'), 'Water the alder.\n'.repeat(100));
-  alterStore(join(folder, 'other.db'), 'CREATE TABLE plants (id INTEGER PRIMARY KEY)');
-  mkdirSync(join(folder, 'folder.db'));
-  for (const [name, says] of [
-    ['notes.txt', /^error .*is not a plant store; choose another/],
-    ['other.db', /^error .*database of another program/],
-    ['folder.db', /^error cannot open the store/],
-  ] as const) {
-    const { code, lines } = await diagnose(join(folder, name));
-    assert.equal(code, 1, name);
-    assert.match(lines['schema'] ?? '', says);
-  }
-});
-
 test('doctor warns when other users can read the store, and says what to run', async (t) => {
   const store = await quietStore(t);
   chmodSync(store, 0o644);
@@ -127,17 +109,6 @@ test('doctor warns when other users can read the store, and says what to run', a
     /^warning .*mode 0644.*; (chmod .*)$/.exec(lines['file'] ?? '') ?? assert.fail(lines['file']);
   assert.equal(spawnSync('sh', ['-c', remedy]).status, 0);
   assertSound(await diagnose(store));
-});
-
-test('doctor tells how many connections the file descriptors suffice for, or that they are too few', async (t) => {
-  const store = await storePath(t);
-  assert.match(
-    (await diagnoseInProcess(store, { OPEN_FILES: '1024' })).lines['descriptors'] ?? '',
-    /^ok enough for 8[0-9]{2} connections on /,
-  );
-  const { code, lines } = await diagnoseInProcess(store, { OPEN_FILES: '48' });
-  assert.equal(code, 1);
-  assert.match(lines['descriptors'] ?? '', /^error .*raise the limit with ulimit -n/);
 });
 
 test('doctor says that tmpfs is memory, and tells when it is nearly full, out of inodes or read-only', async (t) => {
@@ -197,28 +168,4 @@ test('the service does not start on a network file system, and makes nothing', {
   );
   assert(!existsSync(dirname(store)));
   assert.equal((await diagnoseInProcess(store, onNfs)).code, 1);
-});
-
-test('file systems are known by the numbers of statfs(2), also where those have a sign', () => {
-  const kinds = Object.entries({
-    network: [
-      0x6969,
-      0x517b,
-      0xfe534d42,
-      0xff534d42,
-      0xff534d42 | 0,
-      0x5346414f,
-      0x73757245,
-      0x00c36400,
-      0x0bd00bd0,
-      0x47504653,
-    ],
-    memory: [0x01021994, 0x858458f6, 0x858458f6 | 0],
-    overlay: [0x794c7630],
-    'passed on': [0x65735546, 0x01021997],
-    disk: [0xef53, 0x58465342, 0x9123683e, 0x9123683e | 0],
-  });
-  for (const [kind, numbers] of kinds)
-    for (const number of numbers) assert.equal(fileSystemType(number)?.kind, kind, `${number}`);
-  assert.equal(fileSystemType(0x12345678), undefined);
 });

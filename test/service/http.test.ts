@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { type TestContext, test } from 'node:test';
 import { sabotaging, withLimits } from '../helpers/faults.ts';
 import {
@@ -22,7 +21,6 @@ import { lockStore, storedPlants } from '../helpers/store-file.ts';
 
 const plant = (id: number) => `{"id":${id},"name":"Alder ${id}"}`;
 const wrongToken = { Authorization: 'Bearer wrong' };
-const chunked = { 'Content-Length': undefined, 'Transfer-Encoding': 'chunked' };
 
 const requestsWithin = (requestMs: number) =>
   withLimits({ http: { requestMs, headersMs: requestMs } });
@@ -219,34 +217,6 @@ test('a client that waits for 100 Continue gets it only when its body will be re
   accepted.send(rawRequest(plant(2)));
   await assertCreated(accepted, 2);
 });
-
-for (const [what, fields, problem] of [
-  ['the token is wrong', wrongToken, 'tokenInvalid'],
-  ['the body is too large', {}, 'bodyTooLarge'],
-  ['a body in chunks grows too large', chunked, 'bodyTooLarge'],
-] as const) {
-  test(`a client that sends 3 MB to the end before it reads anything gets its reply when ${what}`, async (t) => {
-    const { port, store } = sharedServer();
-    const connection = await connectRaw(t, port);
-    const part = Buffer.alloc(0x10000, 'x');
-    const parts = 48;
-    const head = rawRequest('', {
-      fields: { 'Content-Length': String(parts * part.length), ...fields },
-    });
-    connection.socket.pause();
-
-    connection.send(head);
-    for (let sent = 0; sent < parts; sent += 1) {
-      if ('Transfer-Encoding' in fields) connection.send('10000\r\n', part, '\r\n');
-      else connection.send(part);
-      if (connection.socket.writableNeedDrain) await once(connection.socket, 'drain');
-    }
-    connection.socket.resume();
-
-    assertRefusal(await connection.reply(), problem);
-    assert.deepEqual(storedPlants(store), []);
-  });
-}
 
 test('every reply has a request id of its own', async (t) => {
   const { port } = sharedServer();

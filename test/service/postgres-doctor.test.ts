@@ -138,23 +138,3 @@ test('doctor says what is wrong with the durability of a database, and ends with
     /^error with fsync=off, a crash of the machine .* --accept-lost-commits$/,
   );
 });
-
-test('doctor says of a database that cannot be reached, or of a store of a later version, what to do, and ends with 1', async () => {
-  const away = await diagnose('postgres://gardener@127.0.0.1:1/plants');
-  assert.equal(away.code, 1);
-  assert.match(
-    away.lines['connection'] ?? '',
-    /^error .*ECONNREFUSED 127\.0\.0\.1:1; check whether the server runs/,
-  );
-  assert.match(away.lines['clock'] ?? '', /^ok it is /);
-
-  const url = await databaseOf('early');
-  await makeStore(url);
-  await server.query('UPDATE plant_store SET schema_version = 99', nameOfDatabase(url));
-  const later = await diagnose(url);
-  assert.equal(later.code, 1);
-  assert.match(
-    later.lines['schema'] ?? '',
-    /^error .*made by a newer plant-store.*run that version or a later one$/,
-  );
-});

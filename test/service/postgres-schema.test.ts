@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
 import { makeStore } from '../helpers/postgres-connection.ts';
-import { runHere } from '../helpers/run-here.ts';
 
 const server = await startPostgres({ after });
 
@@ -73,15 +72,6 @@ test('a store whose tables were changed is refused, and the difference is named'
     await server.query(statement, nameOfDatabase(url));
     await assert.rejects(makeStore(url), says);
   }
-});
-
-test('doctor names what differs in the tables of a store', async () => {
-  const url = await server.makeDatabase();
-  await makeStore(url);
-  await server.query('ALTER TABLE plants ALTER tag SET NOT NULL', nameOfDatabase(url));
-  const { code, stdout } = await runHere(['doctor', '--store', url]);
-  assert.equal(code, 1);
-  assert.match(stdout, /the table plants of the store is not as .*it has tag text NOT NULL/);
 });
 
 test('no store is made where there is no schema for its tables', async () => {

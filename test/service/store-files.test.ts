@@ -11,17 +11,9 @@ import {
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
-import {
-  create,
-  type Ended,
-  type Owner,
-  oneThread,
-  startServer,
-  storePath,
-  temporaryFolder,
-} from '../helpers/program.ts';
+import { temporaryFolder } from '../helpers/program.ts';
 import { runHere } from '../helpers/run-here.ts';
-import { makeStore, storedPlants } from '../helpers/store-file.ts';
+import { makeStore } from '../helpers/store-file.ts';
 
 const folder = await temporaryFolder({ after });
 
@@ -175,31 +167,4 @@ test('no store is made, restored or copied where a file of another belongs', asy
     await refused(['copy', '--from', `sqlite:${backup}`, '--to', `sqlite:${path}`], because, 2);
     await refused(['serve', '--store', `sqlite:${path}`], because, 2);
   }
-});
-
-test('plants that were acknowledged outlive every try to export over the store and its log', async (t: Owner) => {
-  const store = await storePath(t);
-  const server = await startServer(t, store, oneThread);
-  for (let id = 1; id <= 5; id += 1)
-    assert.equal((await create(server.plantsUrl, { id, name: 'kept' })).status, 200);
-  const tries: Ended[] = [];
-  for (const file of [store, `${store}-wal`, `${store}-shm`]) {
-    tries.push(
-      await runHere([
-        'export',
-        file,
-        '--format',
-        'ndjson',
-        '--overwrite',
-        '--store',
-        `sqlite:${store}`,
-      ]),
-    );
-  }
-  assert.deepEqual(
-    tries.map(({ code }) => code),
-    [1, 1, 1],
-  );
-  await server.stop('SIGKILL');
-  assert.equal(storedPlants(store).length, 5);
 });

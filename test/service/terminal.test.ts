@@ -67,33 +67,6 @@ test('names that hold control characters do not reach the terminal as they are',
   assert(stdout.includes('\u202e') && stdout.includes('\u007f'));
 });
 
-test('colours come on a terminal only, and never with NO_COLOR or on a dumb one', async (t) => {
-  if (!hasTerminal(t)) return;
-  const store = await storeWithPlants(t);
-  const list = ['token', 'list', '--store', `sqlite:${store}`];
-  const shown = async (...args: string[]) =>
-    (await onTerminal(80, args)).replaceAll('\u001b', 'ESC');
-  assert.match(await shown(...list), /^ESC\[1mNAME .*ESC\[22m\nmy-app/);
-  assert.match(
-    await shown('plants', 'lost'),
-    /ESC\[31mplant-store: there is no command .*ESC\[39m\n/,
-  );
-  assert.match(
-    await shown('doctor', '--store', `sqlite:${process.execPath}`),
-    /\nESC\[31merror +schema .*ESC\[39m\n/,
-  );
-  assert.match(await shown('--help'), /\n\nESC\[1mTokens:ESC\[22m\n/);
-  for (const variables of [
-    { NO_COLOR: '1' },
-    { NO_COLOR: '1', FORCE_COLOR: '3' },
-    { TERM: 'dumb' },
-  ] as Record<string, string>[]) {
-    assert.match(await onTerminal(80, list, variables), /^NAME .*LAST USED +RATE +BY\nmy-app/m);
-  }
-  const { stdout } = await runProgram(list, { FORCE_COLOR: '3' });
-  assert.match(stdout, /^NAME .*LAST USED +RATE +BY\nmy-app/);
-});
-
 test('--json prints lines of JSON for everything that lists or reports', async (t) => {
   const store = await storeWithPlants(t);
   const backup = join(await temporaryFolder(t), 'b.db');

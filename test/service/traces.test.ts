@@ -2,11 +2,8 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, test } from 'node:test';
 import { startCollector, valuesOf } from '../helpers/collector.ts';
-import { statusAndCode } from '../helpers/faults.ts';
 import { freePort } from '../helpers/free-port.ts';
 import { create, oneThread, startServer, storePath, token } from '../helpers/program.ts';
-import { connectRaw, rawRequest } from '../helpers/raw.ts';
-import { lockStore } from '../helpers/store-file.ts';
 
 const collector = await startCollector({ after });
 const variables = {
@@ -73,31 +70,6 @@ test('a refused create ends its span with the code, and without a valid token th
   assert.deepEqual([status, code], [400, 40000]);
   assert.equal((await collector.spansOf(unknown.traceId, 0)).size, 0);
   await server.logged((log) => log.includes(`"trace_id":"${unknown.traceId}"`));
-});
-
-test('a client that leaves before its request is whole ends its span with an error', async (t) => {
-  const { traceId, header } = newParent();
-  const connection = await connectRaw(t, server.port);
-  const fields = { ...header, Expect: '100-continue' };
-  connection.send(rawRequest(JSON.stringify(newPlant()), { fields }).subarray(0, -5));
-  // The service has read the head.
-  assert.equal((await connection.reply()).status, 100);
-  connection.socket.resetAndDestroy();
-  const spans = await collector.spansOf(traceId, 1);
-  assert.equal(valuesOf(spans.get('POST /plants'))['error.type'], 'client_closed');
-});
-
-test('while the store takes no plants, the span and its commit are errors', async (t) => {
-  const args = [...exporting, '--commit-timeout', '300ms'];
-  const store = await storePath(t);
-  const slow = await startServer(t, store, args, variables);
-  lockStore(t, store);
-  const { traceId, header } = newParent();
-  const reply = await create(slow.plantsUrl, newPlant(), header);
-  assert.deepEqual(await statusAndCode(reply), [503, 50301]);
-  const spans = await collector.spansOf(traceId, 4);
-  assert.equal(valuesOf(spans.get('POST /plants'))['error.type'], '503');
-  assert.equal(valuesOf(spans.get('commit'))['error.type'], 'unavailable');
 });
 
 test('the last spans are sent when the service stops', async (t) => {

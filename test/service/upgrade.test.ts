@@ -112,18 +112,6 @@ test('a store that was made between two releases is refused by name, and stays a
   assert.equal(schemaOf(store), 7);
 });
 
-test('verify and backup name the difference of a store whose tables are not those of its version', async (t) => {
-  const store = await newStore(t, 2);
-  const backup = join(dirname(store), 'backup.db');
-  alterStore(store, 'ALTER TABLE plants ADD COLUMN soil TEXT');
-  for (const command of [['verify'], ['backup', backup]]) {
-    const { code, stderr } = await runHere([...command, '--store', `sqlite:${store}`]);
-    assert.match(stderr, /has other tables than its version: plants has "soil TEXT"/);
-    assert.equal(code, 1);
-  }
-  assert.equal(existsSync(backup), false);
-});
-
 test('an upgrade that is killed after its backup is done again at the next start', async (t) => {
   const store = await oldStore(t);
   const starting = startProgram(['serve', '--port', '0', '--store', `sqlite:${store}`]);

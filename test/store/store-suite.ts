@@ -348,18 +348,6 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     assert.deepEqual(await ids({ nameContains: 'σας' }), [4n]);
   });
 
-  test(`${engine}: plants are counted after any id`, async (t) => {
-    const store = await open(t);
-    const count = (after?: bigint) => store.countMatches({ after, budgetMs: 1_000 });
-    const whole = (plants: number) => ({ plants, lookedAt: plants, next: undefined });
-    assert.deepEqual(await count(), whole(0));
-    await store.createPlants([plant(int64Min, 'a'), plant(0n, 'b'), plant(int64Max, 'c')]);
-    assert.deepEqual(await count(), whole(3));
-    assert.deepEqual(await count(int64Min), whole(2));
-    assert.deepEqual(await count(0n), whole(1));
-    assert.deepEqual(await count(int64Max), whole(0));
-  });
-
   test(`${engine}: a count of plants that match goes on where its time was over`, async (t) => {
     const store = await open(t);
     const plants = Array.from({ length: 2 * limits.store.searchWindowPlants + 1 }, (_, index) =>
@@ -855,37 +843,6 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     assert.deepEqual((await store.searchPlants(byNone)).plants, []);
   });
 
-  test(`${engine}: the last use of a token never goes back`, async (t) => {
-    const store = await open(t);
-    await store.createToken(
-      {
-        name: 'app',
-        hash: Buffer.alloc(32),
-        role: 'create',
-        createdAtMs: 0,
-        expiresAtMs: undefined,
-      },
-      10,
-    );
-    const id = (await store.listTokens())[0]?.id ?? assert.fail('no token');
-    await store.recordTokenUse([{ id, atMs: 200 }]);
-    await store.recordTokenUse([{ id, atMs: 100 }]);
-    assert.equal((await store.listTokens())[0]?.lastUsedAtMs, 200);
-  });
-
-  test(`${engine}: a token is found by its hash, also when it is revoked`, async (t) => {
-    const store = await open(t);
-    const hash = Buffer.alloc(32, 1);
-    await store.createToken(
-      { name: 'app', hash, role: 'operate', createdAtMs: 0, expiresAtMs: undefined },
-      10,
-    );
-    await store.revokeToken('app', 5);
-    const { name, role, revokedAtMs } = (await store.findToken(hash)) ?? assert.fail('not found');
-    assert.deepEqual({ name, role, revokedAtMs }, { name: 'app', role: 'operate', revokedAtMs: 5 });
-    assert.equal(await store.findToken(Buffer.alloc(32, 2)), undefined);
-  });
-
   test(`${engine}: several tokens are found by their hashes at once, also those that are revoked`, async (t) => {
     const store = await open(t);
     const hashes = [1, 2, 3].map((byte) => Buffer.alloc(32, byte));
@@ -1041,24 +998,6 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
       [undefined, 'eve', undefined, undefined],
     );
     assert.equal((await store.findSessionToken(hashOf(eve, 160), 60))?.name, 'eve');
-  });
-
-  test(`${engine}: plants name the token that they came with`, async (t) => {
-    const store = await open(t);
-    await store.createToken(
-      {
-        name: 'app',
-        hash: Buffer.alloc(32),
-        role: 'create',
-        createdAtMs: 0,
-        expiresAtMs: undefined,
-      },
-      10,
-    );
-    const createdBy = (await store.listTokens())[0]?.id ?? assert.fail('no token');
-    await store.createPlants([{ ...plant(1n, 'Alder'), createdBy }]);
-    await store.revokeToken('app', 1);
-    assert.equal((await store.getPlant(1n))?.createdBy, 'app');
   });
 
   test(`${engine}: the last backup that was recorded is known`, async (t) => {

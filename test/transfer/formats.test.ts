@@ -5,7 +5,7 @@ import { int64Max, int64Min } from '../../src/contract/int64.ts';
 import type { NewPlant } from '../../src/contract/plant.ts';
 import { problems, Refusal } from '../../src/contract/problems.ts';
 import type { Entry, Format } from '../../src/transfer/format.ts';
-import { type FormatName, formatFromName, formats } from '../../src/transfer/formats.ts';
+import { type FormatName, formats } from '../../src/transfer/formats.ts';
 
 function entriesOf(
   format: Format,
@@ -137,10 +137,6 @@ describe('CSV of other programs', () => {
       ',id,name,tag\n0,1.0,a,\n1,-2.0,b,y\n',
       ['2: 1 ["a",null]', '3: -2 ["b","y"]'],
     ],
-    'every cell in quotes, also over several lines': [
-      '"id","name","tag"\n"1","a\nb\r\n""c""",""\n"2","d","e"\n',
-      ['2: 1 ["a\\nb\\r\\n\\"c\\"",""]', '5: 2 ["d","e"]'],
-    ],
     'a quote within a cell': ['id,name,tag\n1,5" pot,"x"\n', ['2: 1 ["5\\" pot","x"]']],
     'rows that are cut short, and empty ones': [
       '\n \r\nid,name,tag\n1,a\n,,\n\n"",""\n2,b,,,\n',
@@ -164,13 +160,9 @@ describe('CSV of other programs', () => {
 
   const rows: readonly (readonly [row: string, refusal: RegExp])[] = [
     ['1.23457E+18,a,', /^2: 40002 `id` is "1\.23457E\+18", which a spreadsheet has rounded/],
-    ['"1,2E+18",a,', /^2: 40002 .* rounded/],
     ['9007199254740993.0,a,', /^2: 40002 .* rounded/],
-    ['"1,234",a,', /^2: 40002 `id` must be an integer in plain digits; it is "1,234"/],
-    ['9223372036854775808,a,', /^2: 40002 `id` must be an integer from/],
     [',a,', /^2: 40001 `id` is empty/],
     ['1,,x', /^2: 40001 `name` is empty; an empty name is written as ""/],
-    ['1,a\0,', /^2: 40003 /],
     ['1,caf\xe9,', /^2: 40000 The row is not valid UTF-8 \(at byte 6\)/],
     ['1,a,b,c', /^2: 40000 The row has 4 cells and the header 3/],
     ['1,"a"b,c', /^2: 40000 The row is not CSV: text follows the quote/],
@@ -197,18 +189,9 @@ describe('CSV of other programs', () => {
   test('without a header that names id and name it is refused as a whole', () => {
     const says = {
       '1,Alder,Alnus\n': /must name the columns id and name .*"1,Alder,Alnus"$/,
-      'id,name,ID\n': /has two columns id/,
       ' \n\n': /is empty/,
-      'id,name\r1,a\r': /line ends other than LF and CRLF/,
     };
     for (const [file, message] of Object.entries(says))
       assert.throws(() => read(file), { name: 'FileError', message });
   });
-});
-
-test('the name of a file says what is in it', () => {
-  assert.deepEqual(formatFromName('a/plants.ndjson'), { format: 'ndjson', compression: undefined });
-  assert.deepEqual(formatFromName('plants.v1.CSV.GZ'), { format: 'csv', compression: 'gz' });
-  assert.deepEqual(formatFromName('taxon.tsv'), { format: 'csv', compression: undefined });
-  assert.deepEqual(formatFromName('plants.txt'), { format: undefined, compression: undefined });
 });
