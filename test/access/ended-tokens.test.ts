@@ -109,3 +109,12 @@ test('a lookup that fails leaves a token unnamed until the next one', async (t) 
   assert.equal(await refused(token), 'app');
   assert.deepEqual(lookups, [1, 1]);
 });
+
+test('no reply waits for a slow lookup', async (t) => {
+  const { control, store, ended, refused } = await openAccess(t, 100);
+  const token = await ended('app');
+  control.findTokens = () => new Promise(() => undefined);
+  assert.equal(await refused(token), undefined);
+  control.findTokens = store.findTokens;
+  assert.equal(await refused(token), 'app');
+});

@@ -3,7 +3,9 @@ import { test } from 'node:test';
 import { Denial, Outage } from '../../src/access/access.ts';
 import { issueToken, rotateToken } from '../../src/access/issue-token.ts';
 import { generateToken, openOpaqueTokens } from '../../src/access/opaque-tokens.ts';
+import { rateLimiterIn, rateLimitMemory } from '../../src/access/rate-limit.ts';
 import { Tally } from '../../src/access/tally.ts';
+import { refuseBeyondRate } from '../../src/api/rate-limit.ts';
 import { limits } from '../../src/limits.ts';
 import type { Store } from '../../src/store/store.ts';
 import { storePath } from '../helpers/program.ts';
@@ -94,6 +96,38 @@ test('a token that is not known cannot be told from a new one while the tokens c
   await using access = await openOpaqueTokens({ ...quiet, store });
   await store.close();
   assert((await access.authenticateAgain(generateToken(), '')) instanceof Outage);
+});
+
+test('the two secrets of a rotated token share one bucket, and the secret before ends with the grace', async (t) => {
+  await using store = await openStoreAt(await storePath(t));
+  let nowMs = Date.now();
+  const rate = { perDay: 1, burst: 3 };
+  const wish = { name: 'my-app', role: 'create', validMs: undefined, rate } as const;
+  const old = await issueToken(store, wish, nowMs);
+  await issueToken(store, { ...wish, name: 'other' }, nowMs);
+  const rotation = { name: 'my-app', graceMs: 1_000, validMs: undefined };
+  const next = await rotateToken(store, rotation, nowMs);
+  assert('token' in old && 'token' in next);
+  await using access = await openOpaqueTokens({ ...quiet, store, now: () => nowMs });
+  const caller = ({ token }: { token: string }) => {
+    const found = access.authenticate(token, `Bearer ${token}`);
+    return typeof found === 'object' && 'id' in found ? found : assert.fail(`${found}`);
+  };
+
+  const limiter = rateLimiterIn(rateLimitMemory());
+  const [one, other] = [caller(old), caller(next)];
+  assert.notEqual(one.id, other.id);
+  assert.deepEqual([one.name, one.rate, one.role], [other.name, other.rate, other.role]);
+  const refused = [one, other, one, other, one].map((secret) => refuseBeyondRate(secret, limiter));
+  assert.deepEqual(
+    refused.map((refusal) => refusal?.problem),
+    [undefined, undefined, undefined, 'rateLimited', 'rateLimited'],
+  );
+
+  nowMs += 1_000;
+  assert.equal(access.authenticate(old.token, ''), 'unknown');
+  assert.equal(access.recall(`Bearer ${old.token}`), undefined);
+  assert.equal(caller(next).id, other.id);
 });
 
 /** Nothing else happens in this thread meanwhile. */

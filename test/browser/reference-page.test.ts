@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, type TestContext, test } from 'node:test';
 import type { Locator, Page } from 'playwright-core';
+import { type Problem, problems } from '../../src/contract/problems.ts';
 import {
   type RunningServer,
   type ServerWithStore,
@@ -78,6 +79,13 @@ describe('the reference page', { skip: withoutChromium() }, () => {
     });
   }
 
+  test('a plant without a tag is created without a tag', async (t) => {
+    const page = await openReference(t, atRoot);
+    await page.getByLabel('Send a tag').uncheck();
+    await create(page, { Token: token, id: '-5', name: '' });
+    assert.deepEqual(storedPlants(atRoot.store)[0], [-5n, '', null]);
+  });
+
   test('it shows a refusal as the service has sent it, with the remedy of its code', async (t) => {
     const page = await openReference(t, atRoot, { expected: /40[01]/ });
     const refused = await create(page, { Token: 'not-a-token' });
@@ -135,14 +143,24 @@ describe('the reference page', { skip: withoutChromium() }, () => {
     await page.getByLabel('Sample in JavaScript').waitFor({ state: 'visible' });
   });
 
-  test('it is accessible, and no wider than a phone', async (t) => {
-    const page = await openReference(t, atRoot, { expected: /401/ });
-    for (const width of [390, 1440]) {
-      await page.setViewportSize({ width, height: 900 });
-      await create(page, { Token: 'not-a-token' });
-      await assertAccessible(page);
-      assert.equal(await page.evaluate('document.documentElement.scrollWidth'), width);
-    }
+  for (const colorScheme of ['light', 'dark'] as const) {
+    test(`it is accessible in ${colorScheme} colours, and no wider than a phone`, async (t) => {
+      const page = await openReference(t, atRoot, { colorScheme, expected: /401/ });
+      for (const width of [390, 1440]) {
+        await page.setViewportSize({ width, height: 900 });
+        await create(page, { Token: 'not-a-token' });
+        await assertAccessible(page);
+        assert.equal(await page.evaluate('document.documentElement.scrollWidth'), width);
+      }
+    });
+  }
+
+  test('without JavaScript, the page has everything except the form', async () => {
+    const html = await (await fetch(atRoot.plantsUrl.replace(/plants$/, 'docs'))).text();
+    for (const { code } of Object.values<Problem>(problems))
+      assert(html.includes(`id="error-${code}"`), `${code}`);
+    for (const name of ['curl', 'JavaScript', 'Python'])
+      assert(html.includes(`Sample in ${name}"`), name);
   });
 });
 

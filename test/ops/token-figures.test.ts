@@ -1,14 +1,54 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { Tally } from '../../src/access/tally.ts';
 import { limits } from '../../src/limits.ts';
 import { tabulateTokens } from '../../src/ops/token-figures.ts';
 import { otherTokens } from '../../src/store/tokens.ts';
+
+test('a tally hands over what was counted since it was last asked, and tells once that it has counted', () => {
+  const changed: Tally[] = [];
+  const tally = new Tally(7, 'app', changed);
+  tally.noteOutcome('created');
+  tally.noteOutcome('created');
+  tally.noteRefused('bodyTooLarge');
+  assert.deepEqual(changed.splice(0), [tally]);
+  assert.deepEqual(tally.take(), {
+    ...{ id: 7, name: 'app', created: 2, same: 0, taken: 0, failed: 0 },
+    refusals: new Map([['bodyTooLarge', 1]]),
+  });
+  assert.deepEqual(changed, []);
+  tally.noteOutcome('taken');
+  assert.deepEqual([changed.length, tally.take().taken], [1, 1]);
+});
 
 /** One report of a thread. */
 function counts(id: number, name: string, created: number, limited = 0) {
   const refusals = new Map(limited > 0 ? [['rateLimited', limited] as const] : []);
   return { id, name, created, same: 0, taken: 0, failed: 0, refusals };
 }
+
+test('the figures of a token are the sum over all threads, and over all secrets of its name', () => {
+  const table = tabulateTokens();
+  table.note([counts(1, 'app', 3, 2)], 10_000);
+  table.note([counts(1, 'app', 4), counts(2, 'app', 5, 1), counts(3, 'other', 1)], 20_000);
+
+  assert.deepEqual(
+    [table.byId.get(1)?.created, table.byId.get(2)?.created, table.byId.get(4)],
+    [7, 5, undefined],
+  );
+  assert.equal(table.byId.get(1)?.lastUsedAtMs, 20_000);
+  assert.deepEqual(
+    table.all().map(({ name, created }) => [name, created]),
+    [
+      ['app', 12],
+      ['other', 1],
+    ],
+  );
+  assert.deepEqual(
+    table.all().map(({ refusals }) => refusals.get('rateLimited')),
+    [{ count: 3, lastAtMs: 20_000 }, undefined],
+  );
+});
 
 test('tokens beyond the bound are counted together, and a token without use for a day makes room', () => {
   const table = tabulateTokens();
@@ -26,5 +66,31 @@ test('tokens beyond the bound are counted together, and a token without use for 
   assert.equal(
     table.all().reduce((sum, { created }) => sum + created, 0),
     tokenFiguresMax + 5,
+  );
+});
+
+test('a request with an ended secret is a refusal of its name, and no use of the secret', () => {
+  const table = tabulateTokens();
+  const ended = (id: number) => ({
+    ...counts(id, 'app', 0),
+    refusals: new Map([['tokenInvalid', 2] as const]),
+  });
+  table.note([ended(1), counts(2, 'app', 5)], 10_000);
+  table.note([ended(1)], 20_000);
+  table.note([counts(3, 'limited', 0, 1)], 30_000);
+  const { lastAtMs, lastUsedAtMs } = table.byId.get(1) ?? assert.fail();
+  assert.deepEqual([lastAtMs, lastUsedAtMs], [20_000, 0]);
+  assert.deepEqual(
+    table
+      .all()
+      .map(({ name, lastUsedAtMs, refusals }) => [
+        name,
+        lastUsedAtMs,
+        refusals.get('tokenInvalid'),
+      ]),
+    [
+      ['app', 10_000, { count: 4, lastAtMs: 20_000 }],
+      ['limited', 30_000, undefined],
+    ],
   );
 });

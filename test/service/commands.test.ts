@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import manifest from '../../package.json' with { type: 'json' };
 import { loadCommands } from '../../src/cli/commands.ts';
+import { parseCommandLine } from '../../src/config/command-line.ts';
 import {
   create,
   type Ended,
@@ -59,6 +60,15 @@ async function storeWithToken(t: Owner): Promise<string> {
   const path = await newStore(t);
   addToken(path, 'my-app');
   return path;
+}
+
+/** Plants with the ids from 1 to `count`, each with a name of some `nameChars` characters. */
+function addPlants(store: string, count: number, nameChars = 0): void {
+  alterStore(
+    store,
+    `WITH RECURSIVE ids(id) AS (VALUES (1) UNION ALL SELECT id + 1 FROM ids WHERE id < ${count})
+     INSERT INTO plants SELECT id, 'Plant ' || id || printf('%*s', ${nameChars}, ''), NULL, 0, 1 FROM ids`,
+  );
 }
 
 /** Runs a command that must succeed without a word on standard error. */
@@ -198,6 +208,24 @@ test('plants list --format csv has the time and the token, and the list can be i
   assert.deepEqual(storedPlants(copy), [[7n, 'Grey alder', 'Alnus']]);
 });
 
+test('plants list prints a table on a terminal, and lines of JSON there with --json', async (t) => {
+  const store = await storeWithPlants(t);
+  const args = ['plants', 'list', '--tag', 'Taxus', '--store', `sqlite:${store}`];
+  const table = await runHere(args, {}, { width: 80 });
+  assert.match(table.stdout, /^ +ID +NAME +TAG +CREATED +BY\n-9223372036854775808 +Yew +Taxus /);
+  const json = await runHere([...args, '--json'], {}, { width: 80 });
+  assert.equal(withoutDetails(json.stdout), `${plants[0]}\n`);
+});
+
+test('plants get prints one plant, by any id of int64', async (t) => {
+  const store = await storeWithPlants(t);
+  for (const plant of plants) {
+    const id = /-?[0-9]+/.exec(plant)?.[0] ?? '';
+    assert.deepEqual(await output(store, 'plants', 'get', id), [plant]);
+    assert.deepEqual(await output(store, 'plants', 'get', id, '--json'), [plant]);
+  }
+});
+
 test('plants get takes several ids, and says which of them are not there', async (t) => {
   const store = await storeWithPlants(t);
   const get = (...args: string[]) =>
@@ -224,30 +252,47 @@ test('plants get takes several ids, and says which of them are not there', async
   assert.match((await get()).stderr, /plants get needs ID\.\.\.; /);
 });
 
-test('plants get - takes ids from standard input, and names a line that holds no id', async (t) => {
-  const store = await storeWithPlants(t);
-  const get = async (...chunks: string[]) => {
-    const bytes = chunks.map((chunk) => Buffer.from(chunk));
-    const input = () => Object.assign(Readable.from(bytes), { bytesRead: 0 });
-    const ended = await runHere(
-      ['plants', 'get', '-', '--store', `sqlite:${store}`],
-      {},
-      { input },
-    );
-    return { ...ended, stdout: withoutDetails(ended.stdout) };
+test('whatever prints a record or a report takes --json', () => {
+  const others = ['serve', 'completion'];
+  const withJson = commands
+    .filter(({ flags }) => (flags as readonly string[]).includes('json'))
+    .map(({ name }) => name);
+  assert.deepEqual(
+    withJson,
+    commands.map(({ name }) => name).filter((name) => !others.includes(name)),
+  );
+});
+
+test('token create --json prints the token with its name, its role and its end', async (t) => {
+  const store = await storeWithToken(t);
+  const record = async (...args: string[]) => {
+    const { code, stdout } = await runHere([
+      'token',
+      'create',
+      ...args,
+      '--json',
+      '--store',
+      `sqlite:${store}`,
+    ]);
+    assert.equal(code, 0);
+    return JSON.parse(stdout);
   };
-  const found = `${plants[2]}\n${plants[0]}\n`;
-  assert.deepEqual(await get('0\r\n\n-92233720368', '54775808'), {
-    ...{ code: 0, stdout: found, stderr: '' },
+  const { token, ...rest } = await record('one');
+  assert.match(token, /^ps_[A-Za-z0-9_-]{43}$/);
+  assert.deepEqual(rest, { name: 'one', role: 'create' });
+  const { expiresAt } = await record('two', '--role', 'operate', '--expires', '90d');
+  assert.equal(new Date(expiresAt).toISOString(), expiresAt);
+});
+
+test('a reader that closes the pipe early is no failure of plants list', async (t) => {
+  const store = await storeWithToken(t);
+  addPlants(store, 50_000);
+  // More than any pipe holds, so that the writer does meet the closed end.
+  const line = `${programInShell} plants list --limit 50000 --store "$0" | head -1; echo "\${PIPESTATUS[@]}"`;
+  const { stdout, stderr } = spawnSync('bash', ['-c', line, `sqlite:${store}`], {
+    encoding: 'utf8',
   });
-  const says = 'must be an integer from -9223372036854775808 to 9223372036854775807';
-  assert.deepEqual(await get('0\n-9223372036854775808\n\nAlder\n7\n'), {
-    ...{ code: 1, stdout: found },
-    stderr: `plant-store: line 4 of standard input ${says}; it is "Alder"\n`,
-  });
-  const long = await get('7\n', '1'.repeat(100_000));
-  assert.deepEqual([long.code, long.stdout], [1, `${plants[3]}\n`]);
-  assert.match(long.stderr, /: line 2 of standard input must be .*…"\n$/);
+  assert.deepEqual([withoutDetails(stdout), stderr], ['{"id":1,"name":"Plant 1"}\n0 0\n', '']);
 });
 
 test('a token name that is taken, and one that is not there, end with 1 and one line', async (t) => {
@@ -308,6 +353,35 @@ test('help names every command; without a command it is shown too, as wrong usag
   assert.deepEqual(await runHere(['help']), { code, stdout, stderr });
   assert.deepEqual(await runHere([]), { code: 2, stdout: '', stderr: stdout });
 });
+
+test('the help of each command shows its flags, and examples that it takes, in 80 columns', async () => {
+  for (const known of commands) {
+    const { code, stdout, stderr } = await runHere([...known.name.split(' '), '--help']);
+    assert.deepEqual([code, stderr], [0, '']);
+    for (const flag of known.flags) assert.match(stdout, new RegExp(`^  --${flag}\\b`, 'm'));
+    const [alone = '', examples = ''] = stdout.split('\nExamples:\n');
+    for (const example of examples.trimEnd().split('\n')) parses(known, example.trim());
+    assert(alone.split('\n').every((line) => line.length <= 80));
+    assert.deepEqual(await runHere(['help', ...known.name.split(' ')]), { code, stdout, stderr });
+  }
+});
+
+/** As the program would take it. */
+function parses(known: (typeof commands)[number], example: string): void {
+  const words = example.split(' ');
+  const variables = words.splice(0, words.indexOf('plant-store')).map((word) => word.split('='));
+  const name = known.name.split(' ');
+  assert.deepEqual(words.slice(1, 1 + name.length), name);
+  const { positionals } = parseCommandLine(
+    words.slice(1 + name.length),
+    known.flags,
+    Object.fromEntries(variables),
+  );
+  const needed = known.positionals.filter((one) => !one.startsWith('['));
+  const takesMore = known.positionals.at(-1)?.endsWith('...');
+  assert(positionals.length >= needed.length, example);
+  assert(takesMore || positionals.length <= known.positionals.length, example);
+}
 
 test('the examples of the token and plants commands work as they stand, one after the other, in a new folder', async (t) => {
   const folder = await temporaryFolder(t);

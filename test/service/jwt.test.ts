@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict';
 import { createPublicKey } from 'node:crypto';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
 import { after, type TestContext, test } from 'node:test';
+import { makeAuthority, withoutOpenssl } from '../helpers/certificates.ts';
 import { sabotaging } from '../helpers/faults.ts';
 import {
   audience,
@@ -16,10 +21,12 @@ import {
   create,
   oneThread,
   type RunningServer,
+  runProgram,
   startServer,
   startServerOnNewStore,
   storePath,
   takesNoCode,
+  temporaryFolder,
   token,
 } from '../helpers/program.ts';
 import { runHere } from '../helpers/run-here.ts';
@@ -84,6 +91,11 @@ const refused: Record<string, () => string | Promise<string>> = {
     const pem = createPublicKey({ key, format: 'jwk' }).export({ type: 'spki', format: 'pem' });
     return forge(new TextEncoder().encode(`${pem}`), claimsOf(provider), { kid: key.kid });
   },
+  'with the right signature of another token': async () => {
+    const [head, claims] = (await forge(key, claimsOf(provider))).split('.');
+    const [, , signature] = (await forge(key, claimsOf(provider, { sub: 'florist' }))).split('.');
+    return `${head}.${claims}.${signature}`;
+  },
   'with the key of another issuer': () => forge(other, claimsOf(provider)),
   'with the key of another issuer under the name of a good key': () =>
     forge({ ...other, kid: key.kid }, claimsOf(provider)),
@@ -97,19 +109,20 @@ const refused: Record<string, () => string | Promise<string>> = {
   'with a member that must be understood': () =>
     forge(key, claimsOf(provider), { crit: ['b64'], b64: true }),
   'that is no access token': () => forge(key, claimsOf(provider), { typ: 'logout+jwt' }),
+  'without a type': () => forge(key, claimsOf(provider), { typ: undefined }),
   'for another service': () => forge(key, claimsOf(provider, { aud: `${audience}/` })),
+  'without an audience': () => forge(key, claimsOf(provider, { aud: undefined })),
   'of an unknown issuer': () => forge(key, claimsOf(provider, { iss: `${provider.issuer}/` })),
+  'without an issuer': () => forge(key, claimsOf(provider, { iss: undefined })),
   'that has expired': () => forge(key, claimsOf(provider, { exp: nowSeconds() - 1 })),
   'that never expires': () => forge(key, claimsOf(provider, { exp: undefined })),
   'that expires in years': () => forge(key, claimsOf(provider, { exp: nowSeconds() + 90_000 })),
   'that is not valid yet': () => forge(key, claimsOf(provider, { nbf: nowSeconds() + 120 })),
+  'of the future': () => forge(key, claimsOf(provider, { iat: nowSeconds() + 120 })),
   'without a subject': () => forge(key, claimsOf(provider, { sub: undefined })),
   'with a subject that breaks lines': () => forge(key, claimsOf(provider, { sub: 'a\nb' })),
-  'with the same claim twice': async () => {
-    const { sub, ...claims } = claimsOf(provider);
-    const text = JSON.stringify(claims).replace('{', `{"sub":"gardener","sub":"${sub}",`);
-    return signText(text);
-  },
+  'with a subject that is too long': () => forge(key, claimsOf(provider, { sub: 'a'.repeat(256) })),
+  'with claims that are no object': () => signText('[]'),
 };
 
 test('a forged, foreign, endless or misshapen token is refused with 401', async () => {
@@ -277,6 +290,35 @@ test('doctor and the metrics tell whether the provider can be read', async () =>
   assert.match(
     (await runHere(['doctor', ...store, ...misnamed])).stdout,
     /error +issuer +.* calls itself .* to the letter/,
+  );
+});
+
+test('an issuer with a certificate of a private authority needs NODE_EXTRA_CA_CERTS', {
+  skip: withoutOpenssl(),
+}, async (t) => {
+  const folder = await temporaryFolder(t);
+  const authority = makeAuthority(folder, 'authority');
+  const { certificate, key: keyFile } = authority.issue('localhost', [
+    '-addext',
+    'subjectAltName=DNS:localhost',
+  ]);
+  const pair = { cert: readFileSync(certificate), key: readFileSync(keyFile) };
+  const issuing = createServer(pair, (request, response) => {
+    const reply = request.url === '/jwks' ? { keys: [publicPart(key)] } : { issuer, jwks_uri };
+    response.end(JSON.stringify(reply));
+  }).listen(0);
+  t.after(() => issuing.close());
+  await once(issuing, 'listening');
+  const issuer = `https://localhost:${(issuing.address() as AddressInfo).port}`;
+  const jwks_uri = `${issuer}/jwks`;
+
+  const rules = ['--jwt-issuer', issuer, '--jwt-audience', audience];
+  const doctor = (variables?: Record<string, string>) =>
+    runProgram(['doctor', '--store', `sqlite:${server.store}`, ...rules], variables);
+  assert.match((await doctor()).stdout, /error +issuer +cannot read .*certificate/);
+  assert.match(
+    (await doctor({ NODE_EXTRA_CA_CERTS: authority.root })).stdout,
+    /ok +issuer +https:.* has 1 keys/,
   );
 });
 

@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, type TestContext, test } from 'node:test';
 import { headerFields } from '../../src/contract/openapi-responses.ts';
-import { type ProblemName, problemNames, problems } from '../../src/contract/problems.ts';
+import {
+  type Problem,
+  type ProblemName,
+  problemNames,
+  problems,
+} from '../../src/contract/problems.ts';
+import { withLimits } from '../helpers/faults.ts';
 import { pause } from '../helpers/pause.ts';
 import {
   oneThread,
@@ -72,69 +78,184 @@ const refusedByRequest = (
   headers,
 });
 
-/** Requests that are refused for what they are, by the problem that they have: one of each kind. */
+/** Requests that are refused for what they are, by the problem that they have. */
 const cases: Partial<Record<ProblemName, readonly Case[]>> = {
   bodyMalformed: [
     refusedByBody('', '(empty)'),
+    refusedByBody('{"id":7,"name":"Alder"'),
     refusedByBody('{"id":7,"name":"Alder",}'),
+    refusedByBody("{'id':7,'name':'Alder'}"),
+    refusedByBody('{"id":07,"name":"Alder"}'),
+    refusedByBody('{"id":NaN,"name":"Alder"}'),
+    refusedByBody('{"id":7,"name":"Al\nder"}', 'with a bare line feed in a string'),
     refusedByBody(`${plant} ${plant}`, 'with two documents'),
+    refusedByBody(`\uFEFF${plant}`, 'with a byte order mark'),
     refusedByBody(Buffer.from('{"id":7,"name":"\xe9"}', 'latin1'), 'in ISO 8859-1'),
+    refusedByBody(Buffer.from(plant, 'utf16le'), 'in UTF-16'),
+    refusedByBody('{"id":7,"name":"Alder","name":"Alder"}'),
+    refusedByBody('{"id":7,"name":"Alder","more":1,"more":1}'),
     refusedByBody('{"id":7,"\\u0069d":7,"name":"Alder"}'),
+    refusedByBody(
+      `{"id":7,"name":"Alder","more":${'['.repeat(100)}${']'.repeat(100)}}`,
+      'nested 101 deep',
+    ),
     refusedByBody('['.repeat(1_000_000), 'of a million brackets'),
   ],
   notNewPlant: [
+    refusedByBody('[]'),
+    refusedByBody('null'),
+    refusedByBody('7'),
     refusedByBody(`[${plant}]`),
+    refusedByBody('{}'),
+    refusedByBody('{"name":"Alder"}'),
     refusedByBody('{"id":7}'),
     refusedByBody('{"id":"7","name":"Alder"}'),
+    refusedByBody('{"id":null,"name":"Alder"}'),
+    refusedByBody('{"id":true,"name":"Alder"}'),
+    refusedByBody('{"id":7,"name":null}'),
+    refusedByBody('{"id":7,"name":["Alder"]}'),
     refusedByBody('{"id":7,"name":"Alder","tag":null}'),
+    refusedByBody('{"id":7,"name":"Alder","tag":1}'),
+    refusedByBody('{"ID":7,"Name":"Alder"}'),
   ],
   idNotInt64: [
     refusedByBody('{"id":9223372036854775808,"name":"Alder"}'),
+    refusedByBody('{"id":-9223372036854775809,"name":"Alder"}'),
     refusedByBody('{"id":7.5,"name":"Alder"}'),
+    refusedByBody('{"id":9007199254740993.5,"name":"Alder"}'),
+    refusedByBody('{"id":1e19,"name":"Alder"}'),
+    refusedByBody('{"id":1e-1,"name":"Alder"}'),
     refusedByBody('{"id":1e999999999999999999999,"name":"Alder"}'),
   ],
   textNotStorable: [
     refusedByBody('{"id":7,"name":"Al\\u0000der"}'),
+    refusedByBody('{"id":7,"name":"Alder","tag":"\\u0000"}'),
+    refusedByBody('{"id":7,"name":"\\ud83c"}'),
+    refusedByBody('{"id":7,"name":"\\udf31\\ud83c"}'),
     refusedByBody('{"id":7,"name":"Alder","tag":"\\udc00"}'),
   ],
   authorizationMalformed: [
-    refusedByRequest('two tokens', authorization([`Bearer ${token}`, `Bearer ${token}`])),
-    refusedByRequest('an empty header', authorization('')),
-    refusedByRequest('two words behind the scheme', authorization('Bearer a b')),
-    refusedByRequest('more than 512 characters', authorization(`Bearer ${'a'.repeat(513)}`)),
+    refusedByRequest(
+      'two Authorization headers',
+      authorization([`Bearer ${token}`, `Bearer ${token}`]),
+    ),
+    refusedByRequest(
+      'a bearer token beside a password',
+      authorization(['Basic YTpi', `Bearer ${token}`]),
+    ),
+    refusedByRequest(
+      'a bearer token beside an empty header',
+      authorization([`Bearer ${token}`, '']),
+    ),
+    ...[
+      '',
+      'Bearer',
+      'Bearer a b',
+      `Bearer\t${token}`,
+      `Bearer  \t${token}`,
+      `Bearer ${token},`,
+      `Bearer ${token}, Bearer ${token}`,
+    ].map((value) =>
+      refusedByRequest(
+        `the header ${JSON.stringify(`Authorization: ${value}`)}`,
+        authorization(value),
+      ),
+    ),
+    ...[
+      `Bearer "${token}"`,
+      `Bearer token=${token}`,
+      'Bearer =',
+      `,Bearer ${token}`,
+      `: Bearer ${token}`,
+      'Bearer t\u00f6ken',
+    ].map((value) =>
+      refusedByRequest(
+        `the header ${JSON.stringify(`Authorization: ${value}`)}`,
+        authorization(value),
+      ),
+    ),
+    refusedByRequest(
+      'a token of more than 512 characters',
+      authorization(`Bearer ${'a'.repeat(513)}`),
+    ),
   ],
   httpMalformed: [
     { what: 'no HTTP at all', bytes: 'hello, is this the plant store?\r\n\r\n' },
     { what: 'the first bytes of TLS', bytes: Buffer.from('1603010200010001fc0303', 'hex') },
+    {
+      what: 'a space before the colon',
+      bytes: 'POST /plants HTTP/1.1\r\nHost : localhost\r\n\r\n',
+    },
+    {
+      what: 'a folded header',
+      bytes: 'POST /plants HTTP/1.1\r\nHost: localhost\r\nA: b\r\n c\r\n\r\n',
+    },
+    {
+      what: 'a header with a control character',
+      bytes: 'POST /plants HTTP/1.1\r\nHost: localhost\r\nA: \x01\r\n\r\n',
+    },
     refusedByRequest('no Host header', { fields: { Host: undefined } }),
+    refusedByRequest('two Host headers', { fields: { Host: ['localhost', 'localhost'] } }),
+    refusedByRequest('a Host that is none', { fields: { Host: 'http://localhost/' } }),
+    refusedByRequest('a Content-Length that is no number', {
+      fields: { 'Content-Length': '0x25' },
+    }),
+    refusedByRequest('a negative Content-Length', { fields: { 'Content-Length': '-1' } }),
+    refusedByRequest('two different Content-Lengths', {
+      fields: { 'Content-Length': ['37', '38'] },
+    }),
     refusedByRequest('Content-Length beside Transfer-Encoding', {
       fields: { 'Transfer-Encoding': 'chunked' },
+    }),
+    refusedByRequest('an unknown Transfer-Encoding', {
+      fields: { 'Content-Length': undefined, 'Transfer-Encoding': 'cow' },
     }),
   ],
   tokenMissing: [
     refusedByRequest('no Authorization header', authorization(undefined)),
     refusedByRequest('a password instead of a token', authorization('Basic YTpi')),
+    refusedByRequest('a scheme alone', authorization('Negotiate')),
     refusedByRequest('a token in the query', {
       target: `/plants?access_token=${token}`,
       ...authorization(undefined),
     }),
+    refusedByRequest('a token in another header', {
+      fields: { Authorization: undefined, 'X-Api-Key': token },
+    }),
   ],
   tokenInvalid: [
-    refusedByRequest('an unknown token', authorization(`Bearer ps_${'0'.repeat(43)}`)),
+    refusedByRequest(
+      'an unknown token',
+      authorization('Bearer ps_0123456789abcdefghijklmnopqrstuvwxyzABCDEFG'),
+    ),
+    refusedByRequest('a token in another case', authorization(`Bearer ${token.toUpperCase()}`)),
     refusedByRequest('a token that is cut short', authorization(`Bearer ${token.slice(0, -1)}`)),
+    refusedByRequest('a token with padding', authorization(`Bearer ${token}=`)),
   ],
   pathUnknown: [
-    ...['/', '/plants/', '/Plants', '/x/../plants', '/%70lants'].map((target) =>
-      refusedByRequest(`the path ${target}`, { target }),
-    ),
+    ...[
+      '/',
+      '/plant',
+      '/plants/',
+      '/plants/7',
+      '/Plants',
+      '//plants',
+      '/x/../plants',
+      '/%70lants',
+      '/openapi.yaml',
+    ].map((target) => refusedByRequest(`the path ${target}`, { target })),
+    {
+      what: 'GET of an unknown path',
+      bytes: rawRequest('', { method: 'GET', target: '/favicon.ico', fields: noBody }),
+    },
     {
       what: 'OPTIONS *',
       bytes: rawRequest('', { method: 'OPTIONS', target: '*', fields: noBody }),
     },
   ],
   methodNotAllowed: [
-    ...['GET', 'PUT', 'OPTIONS', 'PLANT', 'post'].map((method) =>
-      refusedByRequest(`${method} of the plants`, { method }, { allow: 'POST' }),
+    ...['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'QUERY', 'PROPFIND', 'PLANT', 'post', 'X'].map(
+      (method) => refusedByRequest(`${method} of the plants`, { method }, { allow: 'POST' }),
     ),
     refusedByRequest(
       'POST of the description',
@@ -152,26 +273,52 @@ const cases: Partial<Record<ProblemName, readonly Case[]>> = {
       what: 'a Content-Length over the limit',
       bytes: rawRequest('', { fields: { 'Content-Length': '1048577' } }),
     },
+    {
+      what: 'a Content-Length past 2^53',
+      bytes: rawRequest('', { fields: { 'Content-Length': '9007199254740993' } }),
+    },
     { what: 'chunks that grow past the limit', bytes: chunkedPast(1_048_576) },
   ],
   mediaTypeUnsupported: [
-    ...[undefined, 'text/plain', 'application/json; charset=iso-8859-1'].map((type) =>
+    ...[
+      undefined,
+      '',
+      'text/plain',
+      'application/x-www-form-urlencoded',
+      'application/json-patch+json',
+      'application/*',
+      '*/*',
+      'json',
+    ].map((type) =>
       refusedByRequest(`the media type ${type}`, { fields: { 'Content-Type': type } }),
     ),
+    refusedByRequest('JSON in another charset', {
+      fields: { 'Content-Type': 'application/json; charset=iso-8859-1' },
+    }),
     refusedByRequest('a compressed body', { fields: { 'Content-Encoding': 'gzip' } }),
   ],
   expectationFailed: [
     refusedByRequest('another expectation', { fields: { Expect: 'the-unexpected' } }),
+    refusedByRequest('another expectation beside 100-continue', {
+      fields: { Expect: '100-continue, more' },
+    }),
   ],
   headersTooLarge: [
     refusedByRequest('a header of 20 KB', { fields: { 'X-Large': 'x'.repeat(20_000) } }),
+    refusedByRequest('headers of 20 KB together', {
+      fields: Object.fromEntries(
+        Array.from({ length: 200 }, (_, n) => [`X-${n}`, 'x'.repeat(100)]),
+      ),
+    }),
     {
       what: 'a request target of 20 KB',
       bytes: rawRequest(plant, { target: `/plants?${'x'.repeat(20_000)}` }),
     },
   ],
   versionUnsupported: [
-    refusedByRequest('HTTP/1.2', { version: 'HTTP/1.2' }),
+    ...['HTTP/2.0', 'HTTP/1.2', 'HTTP/3.0', 'HTTP/0.9'].map((version) =>
+      refusedByRequest(version, { version }),
+    ),
     { what: 'the preface of HTTP/2', bytes: 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n' },
   ],
 };
@@ -427,6 +574,42 @@ test('50302 is answered while the server shuts down, but what it had received be
   assert.equal(await before.closed(), '');
   assert.equal(await stopped, 0);
   assert.deepEqual(storedPlants(store), [[7n, 'Alder', 'Alnus']]);
+});
+
+test('the catalogue is what clients have been promised: no number is changed or used again', () => {
+  const challenge = (error: string) => ({
+    'WWW-Authenticate': `Bearer${error && ` error="${error}"`}`,
+  });
+  const retry = { 'Retry-After': '1' };
+  const close = { Connection: 'close' };
+  assert.deepEqual(
+    Object.values<Problem>(problems).map(({ code, status, headers }) => [code, status, headers]),
+    [
+      [40000, 400, {}],
+      [40001, 400, {}],
+      [40002, 400, {}],
+      [40003, 400, {}],
+      [40004, 400, {}],
+      [40005, 400, challenge('invalid_request')],
+      [40006, 400, close],
+      [40100, 401, challenge('')],
+      [40101, 401, challenge('invalid_token')],
+      [40300, 403, challenge('insufficient_scope')],
+      [40400, 404, {}],
+      [40500, 405, {}],
+      [40800, 408, close],
+      [41300, 413, close],
+      [41500, 415, {}],
+      [41700, 417, close],
+      [42900, 429, retry],
+      [43100, 431, close],
+      [50000, 500, {}],
+      [50300, 503, retry],
+      [50301, 503, retry],
+      [50302, 503, { ...retry, ...close }],
+      [50500, 505, close],
+    ],
+  );
 });
 
 test('every code of the catalogue has been provoked', () => {

@@ -17,6 +17,8 @@ import { dirname, join, relative } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { Readable } from 'node:stream';
 import { after, describe, test } from 'node:test';
+import { parseCommandLine, variableOf } from '../../src/config/command-line.ts';
+import { type FlagName, flags } from '../../src/config/flags.ts';
 import {
   commandLine,
   create,
@@ -54,6 +56,11 @@ const badStores: Record<string, { path: string; prepare(folder: string): void; s
     prepare: (folder) => mkdirSync(join(folder, 'plants.db')),
     says: /cannot open the store at (\S+): it is a folder; name a file, such as sqlite:\1\/plants\.db, or choose/,
   },
+  'that is a text file': {
+    path: 'notes.txt',
+    prepare: (folder) => writeFileSync(join(folder, 'notes.txt'), 'Water the alder.\n'.repeat(100)),
+    says: /notes\.txt is not a plant store; choose another file with --store/,
+  },
   'that is a database of another program': {
     path: 'other.db',
     prepare: (folder) =>
@@ -71,6 +78,17 @@ const badStores: Record<string, { path: string; prepare(folder: string): void; s
       );
     },
     says: /tables of the store at \S+ are not those of its version: plants lacks "id INTEGER PRIMARY KEY", plants has "id INTEGER", plants has "soil TEXT NOT NULL"; choose another file/,
+  },
+  'whose tokens may share a name, in tables that are not strict': {
+    path: 'plants.db',
+    prepare(folder) {
+      makeStore(join(folder, 'plants.db'));
+      database(
+        join(folder, 'plants.db'),
+        'DROP INDEX tokens_name_in_force; DROP TABLE heartbeat; CREATE TABLE heartbeat (id INTEGER PRIMARY KEY CHECK (id = 1), beaten_at INTEGER NOT NULL)',
+      );
+    },
+    says: /: tokens_name_in_force lacks "CREATE UNIQUE INDEX tokens_name_in_force ON tokens .*", .*heartbeat lacks "CREATE TABLE heartbeat STRICT", heartbeat has "CREATE TABLE heartbeat";/,
   },
   'of a newer schema': {
     path: 'plants.db',
@@ -315,20 +333,42 @@ const wrongUsage: readonly (readonly [
   variables?: Record<string, string>,
 ])[] = [
   ['serv', /"serv"; did you mean "plant-store serve"\?/],
+  ['lost', /"lost"; "plant-store --help" lists the commands/],
   ['--json plants list', /--json is no command; flags come after/],
   ['plants lst', /"plants lst"; did you mean "plant-store plants list"\?/],
+  ['plants', /plants needs a second word.*plants get.*plants list.*plants count/],
   ['plants get', /plants get needs ID/],
+  ['plants get one', /ID must be an integer .*"one"/],
   ['plants get 9223372036854775808', /ID must be an integer .*"9223372036854775808"/],
-  ['plants get 1 -', /- takes the ids from standard input; give - alone/],
+  ['plants count 2', /plants count does not take "2"/],
   ['plants count --limit 1', /--limit/],
+  ['plants list --tag --json', /--tag needs a value: TAG; .* written as --tag=VALUE/],
+  ['plants list --json=yes', /--json takes no value$/m],
+  ['plants list -x', /no flag -x; --help lists the flags/],
   ['plants list --constructor', /no flag --constructor; --help lists the flags$/m],
+  ['plants list --limit 0', /--limit must be a whole number from 1/],
   ['serve --prot 8080', /there is no flag --prot; did you mean --port\?/],
   ['serve --port 65536', /--port must be a whole number from 0 to 65535; it is "65536"/],
+  ['serve --host ', /--host needs a value; it is ""/],
+  ['serve', /PLANT_STORE_PORT must be .*; it is "x"/, { PLANT_STORE_PORT: 'x' }],
+  ['serve', /PLANT_STORE_COMMIT_TIMEOUT must be a time/, { PLANT_STORE_COMMIT_TIMEOUT: '10' }],
+  ['serve', /PLANT_STORE_STORE must be sqlite:PATH/, { PLANT_STORE_STORE: 'plants.db' }],
+  ['serve', /PLANT_STORE_TOKEN must hold one token/, { PLANT_STORE_TOKEN: '' }],
   ['serve --store /srv/plants.db', /, such as sqlite:\/srv\/plants\.db; it is "\/srv/],
+  ['serve --store sqlite::memory:', /--store must be sqlite:PATH/],
+  [
+    'serve --store postgres://ada:secret@db/p?sslmod=require',
+    /has a parameter that is not supported; .*; it is "postgres:…"$/m,
+  ],
   ['serve --base-path plants', /--base-path must be a path/],
+  ['serve --body-limit 1MB', /--body-limit must be a whole number/],
   ['serve --log-level loud', /--log-level must be one of debug, info, warn, error/],
+  ['serve postgres://eve:secret@h/d', /serve does not take "postgres:\/\/…"/],
+  ['token create two\twords', /NAME must be/],
   ['token create import --role operate', /NAME must be .* other than environment and import/],
   ['token create my-app --role admin', /--role must be one of create, operate/],
+  ['token create my-app --expires tomorrow', /--expires must be a time/],
+  ['backup  --keep 24h:1h', /backup needs DEST/],
   ['plants count', /no variable PLANT_STORE_PROT; did you mean.*PORT/, { PLANT_STORE_PROT: '9' }],
   ['serve', /no variable PLANT_STORE_GARDEN; .*--help/, { PLANT_STORE_GARDEN: 'secret' }],
 ];
@@ -336,6 +376,23 @@ const wrongUsage: readonly (readonly [
 test('wrong usage ends with 2, and one line names what is wrong', async () => {
   for (const [args, says, variables] of wrongUsage)
     assertOneLine(await runHere(args.split(' '), variables), 2, says);
+});
+
+test('an empty value is an error for each flag but --tag, and for each variable but that of the file of a token', () => {
+  const refusal = (source: string) => ({
+    name: 'UsageError',
+    message: new RegExp(`^${source} `),
+  });
+  for (const name of Object.keys(flags) as FlagName[]) {
+    const variable = variableOf(name);
+    const typed = () => parseCommandLine([`--${name}`, ''], [name], {});
+    const set = () => parseCommandLine([], [name], { [variable]: '' });
+    const isSwitch = flags[name].placeholder === '';
+    if (name === 'tag') assert.equal(typed().values.tag, '');
+    else if (!isSwitch) assert.throws(typed, refusal(`--${name}`));
+    if (name === 'token-file') assert.equal(set().values[name], undefined);
+    else if (name !== 'tag') assert.throws(set, refusal(variable));
+  }
 });
 
 /** With what a person is shown at the start. */

@@ -1,16 +1,36 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { hash } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync, readdirSync, readFileSync, statSync, watch, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  watch,
+  writeFileSync,
+} from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { mounted } from '../helpers/mounts.ts';
-import { type Ended, programInShell, startProgram, temporaryFolder } from '../helpers/program.ts';
+import {
+  create,
+  type Ended,
+  oneThread,
+  programInShell,
+  runProgram,
+  startProgram,
+  startServer,
+  temporaryFolder,
+} from '../helpers/program.ts';
 import { runHere } from '../helpers/run-here.ts';
-import { makeStore, storedPlants } from '../helpers/store-file.ts';
+import { alterStore, makeStore, storedPlants } from '../helpers/store-file.ts';
 
 const commonPlants = fileURLToPath(new URL('../data/common-plants.ndjson', import.meta.url));
 
@@ -218,23 +238,43 @@ test('an import is safe to run again, and forgets what was refused before', asyn
   assert.equal(existsSync(refused), false);
 });
 
-test('a file that no import has made is never the report, and never removed', async (t) => {
-  const { file, store } = await fileFor(t, 'plants.ndjson', lines('x'));
-  const other = `${file}.other.ndjson`;
-  writeFileSync(other, lines(plants[0] ?? ''));
-  for (const content of [lines('x'), lines(plants[1] ?? '')]) {
-    writeFileSync(file, content);
-    const ended = await run(store, 'import', file, '--refused', other);
-    assert.equal(ended.code, 1);
-    assert.match(
-      ended.stderr,
-      /^plant-store: .*other\.ndjson exists, and is not a file of refused lines; name another file with --refused\n$/,
-    );
+test('a report gives as text only what was in the file, so that importing that again cannot store anything else', async (t) => {
+  const { file, store, refused } = await fileFor(
+    t,
+    'plants.ndjson',
+    Buffer.from('{"id":1,"name":"caf\xe9"}\n{"id":"2","name":"b"}\n', 'latin1'),
+  );
+  assert.equal((await run(store, 'import', file)).code, 1);
+  const reported = readFileSync(refused, 'utf8').trim().split('\n');
+  assert.deepEqual(
+    reported.map((line) => JSON.parse(line)).map(({ text, excerpt }) => [text, excerpt]),
+    [
+      [undefined, '{"id":1,"name":"caf\ufffd"}'],
+      ['{"id":"2","name":"b"}', undefined],
+    ],
+  );
+});
+
+test('what no import has made is never the report, and never removed', async (t) => {
+  const { file, store, refused } = await fileFor(t, 'plants.ndjson', lines(plants[1] ?? ''));
+  const makeOthers = [
+    () => writeFileSync(refused, lines(plants[0] ?? '')),
+    () => symlinkSync(`${file}.target`, refused),
+    () => mkdirSync(refused),
+  ];
+  for (const makeOther of makeOthers) {
+    makeOther();
+    const { code, stderr } = await run(store, 'import', file);
+    const says = `${refused} exists, and is not a file of refused lines; move it away`;
+    assert.deepEqual([code, stderr], [1, `plant-store: ${says}\n`]);
+    assert(lstatSync(refused));
+    rmSync(refused, { recursive: true });
   }
   assert.deepEqual(storedPlants(store), []);
 });
 
-test('an import that is killed in the middle is finished by running it again', async (t) => {
+/** Starts an import of many plants, and sends the signal when it has refused the first line. */
+async function interruptedImport(t: TestContext, signal: NodeJS.Signals) {
   const { file, store, refused } = await fileFor(t, 'plants.ndjson', manyPlants(50_000));
   const appeared = Promise.withResolvers<void>();
   const watcher = watch(
@@ -262,6 +302,55 @@ test('an import that is killed in the middle is finished by running it again', a
   assert(same >= length);
   assert.equal(created + same, 50_000);
   assert.equal(storedPlants(store).length, 50_000);
+});
+
+test('an import that is interrupted says what was done and how to go on, and ends by the signal', async (t) => {
+  const ended = await interruptedImport(t, 'SIGINT');
+  const { created = 0, ...others } = counts(ended);
+  assert.deepEqual(others, { same: 0, refused: 1, 'refused 40000': 1 });
+  assert(created > 0 && created <= ended.length);
+  const [read, where, last, ...more] = ended.stderr.trimEnd().split('\n');
+  assert.match(read ?? '', /^Read [0-9,]+ plants in .*\.$/);
+  assert.equal(where, `What was refused until then, and why, is in ${ended.refused}.`);
+  const goOn = 'run it again to go on: plants that are stored count as same';
+  assert.equal(last, `plant-store: SIGINT has stopped the import before its end; ${goOn}`);
+  assert.deepEqual(more, []);
+});
+
+test('import and export work while a service is creating plants', async (t) => {
+  const { file, store } = await fileFor(t, 'plants.ndjson', manyPlants(5_000));
+  const server = await startServer(t, store, oneThread);
+  const importing = runProgram(['import', file, '--store', `sqlite:${store}`]);
+  let isDone = false;
+  void importing.then(() => (isDone = true));
+  let created = 0;
+  for (; !isDone; created += 1)
+    assert.equal(
+      (await create(server.plantsUrl, { id: -1 - created, name: 'by HTTP' })).status,
+      200,
+    );
+  const imported = await importing;
+  assert.equal(counts(imported)['created'], 5_000, imported.stderr);
+  assert(created > 0);
+  const exported = await run(store, 'export');
+  assert.equal(exported.stdout.split('\n').length - 1, 5_000 + created);
+  assert.equal(await server.stop(), 0);
+});
+
+test('an export is of one moment, whatever is created before its end', async (t) => {
+  // More than a pipe holds.
+  const store = await newStore(t, 50_000);
+  const child = startProgram(['export', '--store', `sqlite:${store}`]);
+  t.after(() => child.kill('SIGKILL'));
+  await once(child.stdout, 'readable');
+  alterStore(
+    store,
+    `INSERT INTO plants VALUES (-1, 'before', NULL, 0, 0), (60000, 'after', NULL, 0, 0)`,
+  );
+  const written = (await text(child.stdout)).trim().split('\n');
+  assert.equal(written.length, 50_000);
+  assert.equal(written[0], '{"id":1,"name":"xxxxxxxxxx1","tag":"odd"}');
+  assert.equal(written.at(-1), '{"id":50000,"name":"xxxxxxxxxx50000"}');
 });
 
 test('a reader of an export that has seen enough ends it without a word', async (t) => {
@@ -343,6 +432,8 @@ test('a file that cannot be imported as a whole is an error that says what to do
       Buffer.from('\ufeffid,name\n1,a\n', 'utf16le'),
       /is in UTF-16; save it in UTF-8/,
     ],
+    ['plants.csv', 'PK\x03\x04rest', /is a ZIP archive.*save it as CSV/],
+    ['plants.csv', '', / is empty; /],
     ['plants.ndjson', gzip, /is compressed with gzip/],
     ['plants.txt', '1,2', /the name .*plants\.txt does not tell .*--format\n/],
     [
@@ -351,6 +442,8 @@ test('a file that cannot be imported as a whole is an error that says what to do
       /cannot be decompressed to its end .* get the file/,
       8,
     ],
+    ['plants.ndjson.zst', 'no zstd at all', /cannot be decompressed to its end/],
+    ['plants.csv', '1,Alder\n', /must name the columns id and name in its first line/],
   ];
   for (const [name, content, says, created = 0] of files) {
     const { file, store, refused } = await fileFor(t, name, content);
