@@ -152,9 +152,8 @@ export const limits = {
     /** One read of keys, and one reply. */
     fetchMs: 5 * second,
     fetchBytesMax: 256 * KiB,
-    /** Verified tokens that a thread remembers, and their characters. */
-    rememberedMax: 10_000,
-    rememberedCharsMax: 16 * MiB,
+    /** Verified tokens, and subjects, that a thread remembers. */
+    rememberedMax: 4_000,
   },
 
   trace: {

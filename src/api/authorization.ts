@@ -36,18 +36,16 @@ export function authenticateCreate(
   return access.authenticateAgain(token, header).then((found) => {
     if (found instanceof Outage) return tokensUnavailable(found);
     if (!(found instanceof Denial)) return found;
-    if (found.sender) observe(exchange, found.sender);
+    if (found.sender) observe(exchange, found.sender, false);
     return denied(found);
   });
 }
 
-/** @returns the refusal of a caller whose role creates no plants; its code is 40300 */
-export function refuseRole(caller: Caller): Refusal | undefined {
-  if (caller.role === 'create') return undefined;
+/** Of a token whose role creates no plants; code 40300. */
+export function refuseRole(role: Caller['role']): Refusal {
   return new Refusal(
     'scopeInsufficient',
-    `A token with the role \`${caller.role}\` may not create plants; use one with the ` +
-      'role `create`.',
+    `A token with the role \`${role}\` may not create plants; use one with the role \`create\`.`,
   );
 }
 

@@ -57,12 +57,14 @@ function createPlantAs(
   options: CreatePlantOptions,
 ): void {
   if (caller instanceof Refusal) return options.throttle(() => sendRefusal(exchange, caller));
-  const observer = options.observe(exchange, caller.tally);
-  const barred = refuseRole(caller);
-  if (barred) return options.throttle(() => sendRefusal(exchange, barred));
-  observer.authorized();
+  const observer = options.observe(exchange, caller.tally, true);
+  if (caller.role !== 'create') {
+    const refusal = refuseRole(caller.role);
+    return options.throttle(() => sendRefusal(exchange, refusal));
+  }
   const refusal =
-    refuseBeyondRate(caller, options.limiter) ?? refuseContent(head, options.bodyBytesMax);
+    (caller.rate && refuseBeyondRate(caller.bucket, caller.rate, options.limiter)) ??
+    refuseContent(head, options.bodyBytesMax);
   if (refusal) return sendRefusal(exchange, refusal);
   readBody(exchange, new Create(exchange, options.queue, observer, caller.id));
 }
@@ -117,7 +119,6 @@ class Create implements BodyTaker, WaitingPlant {
       case 'created':
       case 'same':
         // The body has no id. A client that rounds its ids sees here what was stored.
-        this.observer.answered();
         return sendJson(this.exchange, plantBody(this), `Plant-Id: ${this.id}\r\n`);
       case 'taken':
         return sendRefusal(this.exchange, idTaken(this.id));

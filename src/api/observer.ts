@@ -5,14 +5,12 @@ import type { CreateOutcome } from '../store/plants.ts';
 
 /** Sees the steps of one create: all that metrics, figures and traces know of the create. */
 export interface CreateObserver {
-  /** The token may create plants. */
-  authorized(): void;
   /** The request has arrived in full. */
   received(): void;
   /** The plant waits for a transaction. */
   queued(): void;
   /**
-   * The plant is durable, or its transaction has failed.
+   * The plant is durable, or its transaction has failed. A refusal or a 200 follows.
    *
    * @param transaction undefined if no transaction has taken the plant
    * @param failure undefined if the transaction has not failed
@@ -22,7 +20,6 @@ export interface CreateObserver {
     transaction: Transaction | undefined,
     failure: string | undefined,
   ): void;
-  answered(): void;
   /** The client has left. Its plant may still be stored. May be called twice. */
   clientClosed(): void;
 }
@@ -30,5 +27,7 @@ export interface CreateObserver {
 /**
  * Begins to observe a request as soon as it is known whose token it has. The observer becomes the
  * context of the exchange: the events of the listener tell of refusals.
+ *
+ * @param isInForce the token is neither revoked nor expired
  */
-export type Observe = (exchange: Exchange, sender: Tally) => CreateObserver;
+export type Observe = (exchange: Exchange, sender: Tally, isInForce: boolean) => CreateObserver;

@@ -1,14 +1,13 @@
-import type { Caller } from '../access/access.ts';
 import { type RateLimiter, rateText } from '../access/rate-limit.ts';
 import { Refusal } from '../contract/problems.ts';
 import type { Rate } from '../store/tokens.ts';
 
 /** @returns the refusal of a create beyond the rate of its token */
 export function refuseBeyondRate(
-  { bucket, rate }: Caller,
+  bucket: number,
+  rate: Rate,
   limiter: RateLimiter,
 ): Refusal | undefined {
-  if (rate === undefined) return undefined;
   const waitMs = limiter.take(bucket, rate);
   return waitMs === 0 ? undefined : beyondRate(rate, Math.ceil(waitMs / 1_000));
 }

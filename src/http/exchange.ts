@@ -145,7 +145,7 @@ const json = 'Content-Type: application/json\r\n';
  * @param lines further header lines, as in `Reply`
  */
 export function sendJson(exchange: Exchange, body: string, lines = ''): void {
-  sendContent(exchange, json + lines, body);
+  reply(exchange, { status: 200, lines: json + lines, body, closes: false });
 }
 
 /** Sends a 200. @param lines as in `Reply` */

@@ -18,15 +18,11 @@ export type HttpThreadMeasures = Measures<typeof httpThreadLayout>;
 export class ObservedCreate implements CreateObserver {
   readonly sender: Tally;
   private readonly measures: HttpThreadMeasures;
-  private authorizedMs = 0;
+  private readonly beganMs = performance.now();
 
   constructor(sender: Tally, measures: HttpThreadMeasures) {
     this.sender = sender;
     this.measures = measures;
-  }
-
-  authorized(): void {
-    this.authorizedMs = performance.now();
   }
 
   received(): void {}
@@ -39,12 +35,10 @@ export class ObservedCreate implements CreateObserver {
     _failure: string | undefined,
   ): void {
     count(this.measures[outcome]);
-    const seconds = (performance.now() - this.authorizedMs) / 1_000;
+    const seconds = (performance.now() - this.beganMs) / 1_000;
     observe(this.measures.createSeconds, secondsBounds, seconds);
     this.sender.noteOutcome(outcome);
   }
-
-  answered(): void {}
 
   refused(problem: ProblemName): void {
     this.sender.noteRefused(problem);
@@ -70,9 +64,10 @@ export function observeCreates(
   measures: HttpThreadMeasures,
   observeTraced: ObserveTraced | undefined,
 ): Observe {
-  return (exchange, sender) => {
-    const observer =
-      observeTraced?.(exchange, sender, measures) ?? new ObservedCreate(sender, measures);
+  return (exchange, sender, isInForce) => {
+    // Without a valid token, a client cannot fill the collector.
+    const traced = isInForce ? observeTraced?.(exchange, sender, measures) : undefined;
+    const observer = traced ?? new ObservedCreate(sender, measures);
     exchange.context = observer;
     return observer;
   };

@@ -83,9 +83,11 @@ export function openTraces({ url, path, scheme, dbSystem }: TracesOptions, log: 
     observeTraced(exchange, sender, measures) {
       const parent = parentOf(exchange.label);
       if (parent === undefined) return undefined;
-      const start = () =>
-        tracer.startSpan(`POST ${path}`, { kind: SpanKind.SERVER, attributes: request }, parent);
-      return new TracedCreate(sender, measures, { exchange, tracer, start, commit });
+      const options = { kind: SpanKind.SERVER, attributes: request };
+      const span = tracer.startSpan(`POST ${path}`, options, parent);
+      span.setAttribute('client.address', exchange.client);
+      span.setAttribute('http.response.header.x-request-id', [exchange.requestId]);
+      return new TracedCreate(sender, measures, { tracer, span, commit });
     },
     async [Symbol.asyncDispose]() {
       const timeout = new Promise((resolve) => setTimeout(resolve, limits.trace.closeMs).unref());
@@ -106,35 +108,26 @@ function parentOf(traceparent: string | undefined): Context | undefined {
 }
 
 interface TraceOptions {
-  readonly exchange: Exchange;
   readonly tracer: Tracer;
-  /** Starts the span of the create. */
-  readonly start: () => Span;
+  readonly span: Span;
   /** Attributes of the span `commit`. */
   readonly commit: Attributes;
 }
 
 /** A create whose span has the children `receive`, `wait` and `commit`. */
 class TracedCreate extends ObservedCreate {
-  private readonly options: TraceOptions;
-  /** Only after the token: a client without a valid token cannot fill the collector. */
-  private span: Span | undefined;
-  private startedAtMs = 0;
+  private readonly tracer: Tracer;
+  private readonly span: Span;
+  private readonly commit: Attributes;
+  private readonly startedAtMs = Date.now();
   private queuedAtMs: number | undefined;
   private isClientGone = false;
 
   constructor(sender: Tally, measures: HttpThreadMeasures, options: TraceOptions) {
     super(sender, measures);
-    this.options = options;
-  }
-
-  override authorized(): void {
-    super.authorized();
-    const { exchange, start } = this.options;
-    this.startedAtMs = Date.now();
-    this.span = start();
-    this.span.setAttribute('client.address', exchange.client);
-    this.span.setAttribute('http.response.header.x-request-id', [exchange.requestId]);
+    this.tracer = options.tracer;
+    this.span = options.span;
+    this.commit = options.commit;
   }
 
   override received(): void {
@@ -153,7 +146,7 @@ class TracedCreate extends ObservedCreate {
     const ranMs = transaction === undefined ? 0 : performance.now() - transaction.startedMs;
     this.child('wait', this.queuedAtMs ?? nowMs - ranMs).end(nowMs - ranMs);
     if (transaction !== undefined) {
-      const attributes: Attributes = { ...this.options.commit };
+      const attributes: Attributes = { ...this.commit };
       // Only for several, by the conventions.
       if (transaction.plants.length > 1)
         attributes['db.operation.batch.size'] = transaction.plants.length;
@@ -163,16 +156,13 @@ class TracedCreate extends ObservedCreate {
     }
     this.queuedAtMs = undefined;
     if (this.isClientGone) this.endWithoutReply();
-  }
-
-  override answered(): void {
-    this.end(200);
+    else if (outcome === 'created' || outcome === 'same') this.end(200);
   }
 
   override refused(problem: ProblemName): void {
     super.refused(problem);
     const { code, status } = problems[problem];
-    this.span?.setAttribute('plant_store.error.code', code);
+    this.span.setAttribute('plant_store.error.code', code);
     this.end(status);
   }
 
@@ -183,7 +173,6 @@ class TracedCreate extends ObservedCreate {
   }
 
   private end(status: number): void {
-    if (this.span === undefined) return;
     this.span.setAttribute('http.response.status_code', status);
     // A mistake of the client is no error of the service (semantic conventions for HTTP).
     if (status >= 500) fail(this.span, `${status}`);
@@ -191,7 +180,7 @@ class TracedCreate extends ObservedCreate {
   }
 
   private endWithoutReply(): void {
-    if (!this.span?.isRecording()) return;
+    if (!this.span.isRecording()) return;
     fail(this.span, 'client_closed');
     this.span.end();
   }
@@ -202,8 +191,8 @@ class TracedCreate extends ObservedCreate {
     kind = SpanKind.INTERNAL,
     attributes: Attributes = {},
   ): Span {
-    const parent = this.span ? trace.setSpan(ROOT_CONTEXT, this.span) : ROOT_CONTEXT;
-    return this.options.tracer.startSpan(name, { kind, startTime, attributes }, parent);
+    const parent = trace.setSpan(ROOT_CONTEXT, this.span);
+    return this.tracer.startSpan(name, { kind, startTime, attributes }, parent);
   }
 }
 

@@ -30,7 +30,6 @@ interface Verified {
   readonly expiresAtMs: number;
   readonly keys: IssuerKeys;
   readonly keySet: KeySet;
-  readonly chars: number;
   notedAtMs: number;
 }
 
@@ -49,7 +48,6 @@ export function openJwtAccess(options: JwtAccessOptions): JwtAccess {
   const issuers = new Map(rules.issuers.map((name) => [name, openIssuerKeys(name, log)]));
   /** In order of verification. */
   const verified = new Map<string, Verified>();
-  let verifiedChars = 0;
   const subjects = new Map<string, Subject>();
   const uses = recordUses(store, (err) =>
     log.error({ err }, 'the last use of subjects cannot be written down'),
@@ -92,23 +90,10 @@ export function openJwtAccess(options: JwtAccessOptions): JwtAccess {
   }
 
   function remember(header: string, entry: Verified): void {
-    forget(header);
+    const [oldest] = verified.keys();
+    if (oldest !== undefined && verified.size >= limits.jwt.rememberedMax) verified.delete(oldest);
     // A copy: the header is a part of the head, and would keep the whole head in memory.
     verified.set(Buffer.from(header, 'latin1').toString('latin1'), entry);
-    verifiedChars += entry.chars;
-    for (const [oldest] of verified) {
-      if (
-        verified.size <= limits.jwt.rememberedMax &&
-        verifiedChars <= limits.jwt.rememberedCharsMax
-      )
-        return;
-      forget(oldest);
-    }
-  }
-
-  function forget(header: string): void {
-    verifiedChars -= verified.get(header)?.chars ?? 0;
-    verified.delete(header);
   }
 
   async function judge(token: string, header: string): Promise<Caller | Denial | Outage> {
@@ -134,8 +119,7 @@ export function openJwtAccess(options: JwtAccessOptions): JwtAccess {
     const { caller, untilMs } = subject;
     uses.note(caller.id, now());
     const expiresAtMs = Math.min(expiryOf(jwt), untilMs);
-    const entry = { caller, expiresAtMs, keys, keySet, chars: header.length };
-    remember(header, { ...entry, notedAtMs: now() });
+    remember(header, { caller, expiresAtMs, keys, keySet, notedAtMs: now() });
     return caller;
   }
 
@@ -148,7 +132,7 @@ export function openJwtAccess(options: JwtAccessOptions): JwtAccess {
       if (found === undefined) return undefined;
       const nowMs = now();
       if (nowMs >= found.expiresAtMs || found.keys.current() !== found.keySet) {
-        forget(header);
+        verified.delete(header);
         return undefined;
       }
       if (nowMs - found.notedAtMs > limits.access.useFlushMs) {
