@@ -153,7 +153,7 @@ export const limits = {
     fetchMs: 5 * second,
     fetchBytesMax: 256 * KiB,
     /** Verified tokens, and subjects, that a thread remembers. */
-    rememberedMax: 4_000,
+    rememberedMax: 10_000,
   },
 
   trace: {
