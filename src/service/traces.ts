@@ -27,7 +27,6 @@ import {
 } from '@opentelemetry/sdk-trace-base';
 import type { Tally } from '../access/tally.ts';
 import { type ProblemName, problems } from '../contract/problems.ts';
-import type { Exchange } from '../http/exchange.ts';
 import { limits } from '../limits.ts';
 import { version } from '../program.ts';
 import type { Log } from './log.ts';
