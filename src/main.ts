@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import { fstatSync, writeFileSync } from 'node:fs';
-import { constants as osConstants, setPriority } from 'node:os';
 import { isatty } from 'node:tty';
 import { setFlagsFromString } from 'node:v8';
 import type { Terminal } from './cli/command.ts';
@@ -91,7 +90,6 @@ const terminal: Terminal = {
     outputFailed = listener;
   },
   onExit: (listener) => void process.on('exit', listener),
-  lowerPriority: () => setPriority(osConstants.priority.PRIORITY_BELOW_NORMAL),
   userId: process.geteuid?.(),
   exit: (code) => process.exit(code),
   endBy: (signal) => {

@@ -40,8 +40,6 @@ export interface Terminal {
   onOutputFailed(listener: (error: NodeJS.ErrnoException) => void): void;
   /** Calls the listener at the end of the process, which waits for nothing more. */
   onExit(listener: () => void): void;
-  /** Leaves the cores to other processes from this call on. */
-  lowerPriority(): void;
   /** The effective user id. Undefined on Windows. */
   readonly userId: number | undefined;
   /** Ends the process, after the current calls of SQLite on other threads. */
@@ -59,7 +57,7 @@ interface Arguments<F extends FlagName> {
 
 /** A command without its name, which is in `commands.ts`. */
 export interface Definition<F extends FlagName = FlagName> {
-  /** Names of the positional arguments. One in brackets is optional; `...` stands for more; `a|b` are words. */
+  /** Names of the positional arguments: `[FILE]` is optional, `ID...` several, `a|b` words. */
   readonly positionals: readonly string[];
   readonly summary: string;
   /** Who needs the command, and when: one sentence. */

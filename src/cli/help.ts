@@ -31,35 +31,30 @@ export async function showProgramHelp(
 }
 
 export function showCommandHelp(known: Command, show: Show): void {
+  const { flags: names } = known;
   for (const line of wrapped(`${known.summary} ${known.need}`)) show(line);
   show('');
-  const shape = `${usage(known)}${known.flags.length > 0 ? ' [flags]' : ''}`;
-  show(`Usage: plant-store ${shape}`);
+  show(`Usage: plant-store ${usage(known)}${names.length > 0 ? ' [flags]' : ''}`);
   show('');
-  for (const line of flagLines(known)) show(...line);
+  if (names.length > 0) showFlags(names, show);
   show('Examples:', 'heading');
   for (const example of known.examples) show(`  ${example}`);
 }
 
-type Line = readonly [text: string, style?: Style];
-
-function flagLines({ flags: names }: Command): Line[] {
-  const [first] = names;
-  if (first === undefined) return [];
+function showFlags(names: readonly FlagName[], show: Show): void {
   const typed = names.map((name) => `--${name} ${flags[name].placeholder}`.trimEnd());
   const typedChars = Math.max(...typed.map((one) => one.length));
-  const items = names.flatMap((name, index) => {
+  show('Flags:', 'heading');
+  for (const [index, name] of names.entries()) {
     const { help, need } = flags[name];
-    return item(typed[index] ?? '', typedChars, `${help}${usual(name)}`, need);
-  });
-  const variables = `Every flag has an environment variable: --${first} has ${variableOf(first)}.`;
-  const lines = [...items, '', ...wrapped(variables)];
-  return [
-    ['Flags:', 'heading'],
-    ...lines.map((line) => [line] as const),
-    ['A flag counts before its variable.'],
-    [''],
-  ];
+    for (const line of item(typed[index] ?? '', typedChars, `${help}${usual(name)}`, need))
+      show(line);
+  }
+  const [first = 'store'] = names;
+  show('');
+  show(`Every flag has an environment variable: --${first} has ${variableOf(first)}.`);
+  show('A flag counts before its variable.');
+  show('');
 }
 
 function usage({ name, positionals }: Command): string {

@@ -75,10 +75,7 @@ export const plantsList = command({
     // One more tells whether there are more.
     const page = { ...match, limit: limit + 1 };
     const plants = values.newest ? newestFirst(store, page, terminal) : store.listPlants(page);
-    using _ = atInterruption(terminal, (signal) => {
-      printer.end();
-      terminal.note(`plant-store: ${signal} has stopped the list before its end`, 'bad');
-    });
+    using _ = atInterruption(terminal, 'the list', () => void printer.end());
     let count = 0;
     for await (const plant of plants) {
       count += 1;
@@ -201,9 +198,7 @@ export const plantsCount = command({
     let plants = 0;
     let lookedAt = 0;
     let after: bigint | undefined;
-    using _ = atInterruption(terminal, (signal) =>
-      terminal.note(`plant-store: ${signal} has stopped the count before its end`, 'bad'),
-    );
+    using _ = atInterruption(terminal, 'the count');
     do {
       const step = { ...match, after, budgetMs: limits.cli.searchStepMs };
       const part = await store.countMatches(step);

@@ -69,33 +69,18 @@ function findCommand(argv: readonly string[], family: readonly ListedCommand[]):
   );
   if (found) return found;
   const [first = '', second] = argv;
-  if (first.startsWith('-'))
-    throw new UsageError(
-      `${first} is no command; flags come after the command; "plant-store --help" lists ` +
-        'the commands',
-    );
-  if (family.length > 0 && (second === undefined || second.startsWith('-'))) {
-    throw new UsageError(
-      `${first} needs a second word: ` +
-        `${family.map(({ name }) => `"plant-store ${name}"`).join(', ')}`,
-    );
-  }
-  throw unknownCommand(first, second, family);
-}
-
-function unknownCommand(
-  first: string,
-  second: string | undefined,
-  family: readonly ListedCommand[],
-): UsageError {
-  const inFamily = family.length > 0 ? `${first} ` : '';
-  const [word = '', words] = inFamily
-    ? [second, family.map(({ name }) => name.slice(inFamily.length))]
-    : [first, firstWords];
-  const typed = `${inFamily}${word}`;
   const help = '"plant-store --help" lists the commands';
-  const wayOut = suggestion(word, words, help, (known) => `"plant-store ${inFamily}${known}"`);
-  return new UsageError(`there is no command ${JSON.stringify(typed)}; ${wayOut}`);
+  if (first.startsWith('-'))
+    throw new UsageError(`${first} is no command; flags come after the command; ${help}`);
+  const names = family.map(({ name }) => name);
+  if (family.length > 0 && (second === undefined || second.startsWith('-'))) {
+    const quoted = names.map((name) => `"plant-store ${name}"`);
+    throw new UsageError(`${first} needs a second word: ${quoted.join(', ')}`);
+  }
+  const typed = family.length > 0 ? `${first} ${second}` : first;
+  const known = family.length > 0 ? names : firstWords;
+  const wayOut = suggestion(typed, known, help, (name) => `"plant-store ${name}"`);
+  throw new UsageError(`there is no command ${JSON.stringify(typed)}; ${wayOut}`);
 }
 
 /** A URL without --store may have a password, and a token of the store begins with `ps_`. */

@@ -27,29 +27,29 @@ import {
   textOrEmpty,
 } from './values.ts';
 
-interface FlagTexts {
+interface FlagTexts<T> {
   /** What the flag does, in every command that has it. */
   readonly help: string;
   /** Who needs the flag, and when: one sentence. A flag without such a sentence is removed. */
   readonly need: string;
-}
-
-/** A flag, and the environment variable of the same name. */
-export interface Flag<T, D extends string | undefined = string | undefined> extends FlagTexts {
-  /** Stands for the value in the help. Empty for a switch, which has no value. */
-  readonly placeholder: string;
-  /** @throws UsageError with the rest of a sentence that starts with the flag's name */
-  readonly parse: (text: string, env: Environment) => T;
   /** An empty variable is no error, and counts as none. */
   readonly emptyVariableUnsets?: boolean;
-  /** As typed. Undefined if the flag has no value when it is left out. */
-  readonly default: D;
   /** Shows a value without its password. */
   show?(value: T): string;
   /** All values, if they are words; a word that ends with `=` begins a value. */
   readonly choices?: readonly string[];
   /** The flag may be given several times. `parse` gets the values as lines. */
   readonly isRepeated?: boolean;
+}
+
+/** A flag, and the environment variable of the same name. */
+export interface Flag<T, D extends string | undefined = string | undefined> extends FlagTexts<T> {
+  /** Stands for the value in the help. Empty for a switch, which has no value. */
+  readonly placeholder: string;
+  /** @throws UsageError with the rest of a sentence that starts with the flag's name */
+  readonly parse: (text: string, env: Environment) => T;
+  /** As typed. Undefined if the flag has no value when it is left out. */
+  readonly default: D;
 }
 
 const formatNames = ['ndjson', 'csv'] as const;
@@ -90,31 +90,25 @@ export const flags = {
     help: 'PEM file with the private key of --ops-tls-certificate',
     need: 'For a console or a Prometheus that connect over a network without a tunnel.',
   }),
-  store: {
-    ...withDefault('STORE', storeLocation, `sqlite:${defaultStorePath}`, {
-      help: 'the store: sqlite:PATH or postgres://…',
-      need: 'For a store at a fixed path, whatever the working directory, or in a database.',
-    }),
+  store: withDefault('STORE', storeLocation, `sqlite:${defaultStorePath}`, {
+    help: 'the store: sqlite:PATH or postgres://…',
+    need: 'For a store at a fixed path, whatever the working directory, or in a database.',
     show: textOf,
-  },
+  }),
   'accept-lost-commits': toggle({
     help: 'use a database that loses stored plants in a crash (fsync off)',
     need: 'For tests on such a database, never for plants that matter.',
   }),
-  from: {
-    ...optional('STORE|BACKUP', storeOrFile, {
-      help: 'where the plants come from: a store in the form of --store, or a backup',
-      need: 'Required by copy: the name of the first store.',
-    }),
+  from: optional('STORE|BACKUP', storeOrFile, {
+    help: 'where the plants come from: a store in the form of --store, or a backup',
+    need: 'Required by copy: the name of the first store.',
     show: textOf,
-  },
-  to: {
-    ...optional('STORE', storeLocation, {
-      help: 'the store to copy into, which is made if it does not exist',
-      need: 'Required by copy: the name of the second store.',
-    }),
+  }),
+  to: optional('STORE', storeLocation, {
+    help: 'the store to copy into, which is made if it does not exist',
+    need: 'Required by copy: the name of the second store.',
     show: textOf,
-  },
+  }),
   against: optional('BACKUP', text, {
     help: 'a backup, or a folder of backups; the store must hold all plants of the backup',
     need: 'For damage that SQLite cannot see, such as a flipped bit in a name.',
@@ -135,23 +129,19 @@ export const flags = {
     help: 'path before /plants',
     need: 'For a proxy that serves several programs and forwards paths unchanged.',
   }),
-  'token-file': {
-    ...optional('FILE', text, {
-      help: 'file with a fixed token that may create plants; an empty variable means no file',
-      need: 'For containers that mount secrets as files.',
-    }),
+  'token-file': optional('FILE', text, {
+    help: 'file with a fixed token that may create plants; an empty variable means no file',
+    need: 'For containers that mount secrets as files.',
     // The unit and the image set the variable. Kubernetes cannot remove a variable of an image.
     emptyVariableUnsets: true,
-  },
-  'jwt-issuer': {
-    ...optional('URLS', issuers, {
-      help:
-        'identity providers whose access tokens (JWT) are accepted, such as ' +
-        'https://login.example.org',
-      need: 'For clients that have tokens of an identity provider.',
-    }),
-    show: (list: readonly string[] | undefined) => list?.join() ?? '',
-  },
+  }),
+  'jwt-issuer': optional('URLS', issuers, {
+    help:
+      'identity providers whose access tokens (JWT) are accepted, such as ' +
+      'https://login.example.org',
+    need: 'For clients that have tokens of an identity provider.',
+    show: (list) => list.join(),
+  }),
   'jwt-audience': optional('NAME', text, {
     help:
       'the audience (aud) that a JWT must name: this service, as the identity provider ' +
@@ -197,15 +187,13 @@ export const flags = {
     help: 'backups to keep, as in backup --keep',
     need: 'For a smaller disk, or a longer history.',
   }),
-  'otlp-endpoint': {
-    ...optional('URL', otlpEndpoint, {
-      help:
-        'OpenTelemetry collector (OTLP over HTTP) that gets the spans of sampled ' +
-        'creates, such as http://localhost:4318',
-      need: 'For clients that send traces: a trace then also shows what the service did.',
-    }),
-    show: (url: string | undefined) => url ?? '',
-  },
+  'otlp-endpoint': optional('URL', otlpEndpoint, {
+    help:
+      'OpenTelemetry collector (OTLP over HTTP) that gets the spans of sampled ' +
+      'creates, such as http://localhost:4318',
+    need: 'For clients that send traces: a trace then also shows what the service did.',
+    show: (url) => url,
+  }),
   'log-level': choice(['debug', 'info', 'warn', 'error'], 'info', {
     help: 'lowest level to log',
     need: 'For every refused request (debug), or a log of troubles only (warn).',
@@ -280,23 +268,19 @@ export const flags = {
       'hour, for 30 days one a day, for a year one a week; the others are removed',
     need: 'For a folder that must not fill up, and for backups that hold only what is new.',
   }),
-  format: {
-    ...optional(formatNames.join('|'), oneOf(formatNames), {
-      help: 'format of the plants, if neither the name of a file nor a terminal tells it',
-      need: 'For CSV through a pipe, and for files with other endings.',
-    }),
+  format: optional(formatNames.join('|'), oneOf(formatNames), {
+    help: 'format of the plants, if neither the name of a file nor a terminal tells it',
+    need: 'For CSV through a pipe, and for files with other endings.',
     choices: formatNames,
-  },
-  column: {
-    ...optional('FIELD=COLUMN', columnTitles, {
-      help:
-        'column of a CSV file that holds the id, name or tag, such as id=Nr; give the ' +
-        'flag once for each',
-      need: 'For files of other programs, whose columns have other titles.',
-    }),
+  }),
+  column: optional('FIELD=COLUMN', columnTitles, {
+    help:
+      'column of a CSV file that holds the id, name or tag, such as id=Nr; give the ' +
+      'flag once for each',
+    need: 'For files of other programs, whose columns have other titles.',
     choices: ['id=', 'name=', 'tag='],
     isRepeated: true,
-  },
+  }),
   json: toggle({
     help: 'print JSON objects, one a line',
     need: 'For scripts.',
@@ -317,27 +301,27 @@ function withDefault<T>(
   placeholder: string,
   parse: Flag<T>['parse'],
   value: string,
-  texts: FlagTexts,
+  texts: FlagTexts<T>,
 ): Flag<T, string> {
   return { placeholder, parse, default: value, ...texts };
 }
 
-function toggle(texts: FlagTexts): Flag<boolean, string> {
+function toggle(texts: FlagTexts<boolean>): Flag<boolean, string> {
   return withDefault('', onOff, 'false', texts);
 }
 
 function choice<T extends string>(
   choices: readonly T[],
   value: string,
-  texts: FlagTexts,
+  texts: FlagTexts<T>,
 ): Flag<T, string> {
-  return { ...withDefault(choices.join('|'), oneOf(choices), value, texts), choices };
+  return withDefault(choices.join('|'), oneOf(choices), value, { ...texts, choices });
 }
 
 function optional<T>(
   placeholder: string,
   parse: Flag<T>['parse'],
-  texts: FlagTexts,
+  texts: FlagTexts<T>,
 ): Flag<T, undefined> {
   return { placeholder, parse, default: undefined, ...texts };
 }

@@ -25,8 +25,7 @@ export function storeOrFile(text: string, env: Environment): StoreLocation {
 function sqliteLocation(text: string): StoreLocation {
   const path = /^sqlite:(?!\/\/)(.+)$/s.exec(text)?.[1];
   // For SQLite, `:memory:` and `file:…` name databases in no file.
-  if (path === undefined || path.startsWith(':') || path.startsWith('file:'))
-    throw new UsageError(`must be sqlite:PATH, or postgres://…, such as sqlite:${meantPath(text)}`);
+  if (path === undefined || path.startsWith(':') || path.startsWith('file:')) throw wrongForm(text);
   if (isBesideStore(path)) {
     throw new UsageError(
       'must not name a file that belongs to a store: its WAL, its journal, its first ' +
@@ -37,8 +36,9 @@ function sqliteLocation(text: string): StoreLocation {
 }
 
 /** The text may be a path. One with the signs of a URL may have a password. */
-function meantPath(text: string): string {
-  return /^[^:@=]+$/.test(text) ? text : defaultStorePath;
+function wrongForm(text: string): UsageError {
+  const path = /^[^:@=]+$/.test(text) ? text : defaultStorePath;
+  return new UsageError(`must be sqlite:PATH, or postgres://…, such as sqlite:${path}`);
 }
 
 /** Whether the path, or the target of a link there, belongs to an existing store or backup. */

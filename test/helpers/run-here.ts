@@ -27,7 +27,6 @@ export async function runHere(
     errorsHaveColors: false,
     userId: process.geteuid?.(),
     untilSignal: () => new Promise(() => undefined),
-    lowerPriority: () => undefined,
     onHangup: () => undefined,
     onOutputFailed: () => undefined,
     onExit: () => undefined,

@@ -33,12 +33,7 @@ export const verify = command({
   async run({ values, positionals: [file] }, terminal) {
     if (file !== undefined && values.against !== undefined)
       throw new UsageError('verify takes FILE or --against, because --against is about the store');
-    using _ = atInterruption(terminal, (signal) =>
-      terminal.note(
-        `plant-store: ${signal} has stopped the check before its end; check again`,
-        'bad',
-      ),
-    );
+    using _ = atInterruption(terminal, 'the check');
     const { store, against, json } = values;
     if (against !== undefined) await verifyAgainst(against, store, json, terminal);
     else if (file === undefined) await verifyStore(store, json, terminal);
@@ -73,17 +68,13 @@ async function verifyBackup(file: string, json: boolean, terminal: Terminal): Pr
   terminal.note(`The backup ${file} is sound, and matches its manifest.`, 'good');
 }
 
-/**
- * Checks that a store holds every plant of a backup. A service on the store keeps the disk and the
- * cores.
- */
+/** Checks that a store holds every plant of a backup. */
 async function verifyAgainst(
   path: string,
   location: StoreLocation,
   json: boolean,
   terminal: Terminal,
 ): Promise<void> {
-  terminal.lowerPriority();
   const backup = resolve(await resolveBackup(path, location, terminal));
   demandBackup(backup, 'compare');
   const { figures } = await demandSound(backup, backup, terminal);

@@ -1,12 +1,24 @@
 import { isOpenToOthers } from '../../disk/files.ts';
 import { limits } from '../../limits.ts';
 import { CertificateError, type TlsFiles } from '../../service/config.ts';
-import { error, type Finding, ok, warning } from './check.ts';
+import { tlsFiles } from '../tls-files.ts';
+import { error, type Finding, type NamedFinding, named, ok, warning } from './check.ts';
 
 const dayMs = 86_400_000;
 
-/** The certificate of a listener. */
-export async function certificateFinding(files: TlsFiles, nowMs: number): Promise<Finding> {
+/** Of each listener with a certificate. */
+export async function certificateFindings(
+  values: Parameters<typeof tlsFiles>[0],
+): Promise<NamedFinding[]> {
+  const found: Record<string, Finding> = {};
+  for (const prefix of ['', 'ops-'] as const) {
+    const files = tlsFiles(values, prefix);
+    if (files) found[`${prefix}certificate`] = await certificateFinding(files, Date.now());
+  }
+  return named(found);
+}
+
+async function certificateFinding(files: TlsFiles, nowMs: number): Promise<Finding> {
   const { readCertificate } = await import('../../service/certificate.ts');
   try {
     const { names, expiresAtMs } = readCertificate(files, nowMs);

@@ -2,8 +2,8 @@ import { command, type Terminal } from '../command.ts';
 import { commandsOf } from '../engines.ts';
 import { jwtFlags, jwtRules } from '../jwt-rules.ts';
 import { hanging } from '../terminal/wrap.ts';
-import { tlsFiles, tlsFlags } from '../tls-files.ts';
-import { certificateFinding } from './certificate-check.ts';
+import { tlsFlags } from '../tls-files.ts';
+import { certificateFindings } from './certificate-check.ts';
 import type { NamedFinding } from './check.ts';
 
 export const doctor = command({
@@ -41,19 +41,6 @@ function printFindings(findings: readonly NamedFinding[], { print, width }: Term
     const lines = hanging(title, says, levelChars + nameChars + 4, width === undefined);
     for (const line of lines) print(line, styles[level]);
   }
-}
-
-async function certificateFindings(
-  values: Parameters<typeof tlsFiles>[0],
-): Promise<NamedFinding[]> {
-  const findings: NamedFinding[] = [];
-  for (const prefix of ['', 'ops-'] as const) {
-    const files = tlsFiles(values, prefix);
-    if (files === undefined) continue;
-    const finding = await certificateFinding(files, Date.now());
-    findings.push({ name: `${prefix}certificate`, ...finding });
-  }
-  return findings;
 }
 
 /** Most checks need none of this code. */

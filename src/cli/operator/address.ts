@@ -37,7 +37,3 @@ export function consoleUrl({ host, port, certificate }: OperatorAddress): string
   const scheme = certificate === undefined ? 'http' : 'https';
   return new URL(`${scheme}://${isIP(host) === 6 ? `[${host}]` : host}:${port}/`).href;
 }
-
-export function addressText({ host, port }: OperatorAddress): string {
-  return `${host} port ${port}`;
-}

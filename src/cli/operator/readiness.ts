@@ -1,10 +1,9 @@
 import type { IncomingMessage } from 'node:http';
-import { problems } from '../../contract/problems.ts';
 import { readSmallFile } from '../../disk/files.ts';
 import { limits } from '../../limits.ts';
 import type { Readiness } from '../../ops/contract.ts';
 import { CommandError } from '../command.ts';
-import { addressText, type OperatorAddress } from './address.ts';
+import type { OperatorAddress } from './address.ts';
 
 /** Asks the operators' listener for `/readyz`. @throws CommandError if no service answers */
 export async function readiness(address: OperatorAddress): Promise<Readiness> {
@@ -12,18 +11,11 @@ export async function readiness(address: OperatorAddress): Promise<Readiness> {
     throw noAnswer(address, error.message);
   });
   if (/^\{"ready":(true|false),"checks":\[/.test(body)) return JSON.parse(body);
-  if (address.certificate === undefined && body.startsWith(plainHttpRefused))
-    throw new CommandError(
-      `the service at ${addressText(address)} takes encrypted connections only; name the ` +
-        'file of its certificate with --ops-tls-certificate',
-    );
   throw noAnswer(address, 'the reply is not from Plant Store');
 }
 
-const plainHttpRefused = `{"error":${problems.httpMalformed.code},`;
-
-function noAnswer(address: OperatorAddress, why: string): CommandError {
-  return new CommandError(`no service answers at ${addressText(address)} (${why})`);
+function noAnswer({ host, port }: OperatorAddress, why: string): CommandError {
+  return new CommandError(`no service answers at ${host} port ${port} (${why})`);
 }
 
 /**

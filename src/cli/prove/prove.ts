@@ -95,12 +95,9 @@ function proofLines({ kills, acknowledged, loadMs, lost, changed, extra }: Proof
 }
 
 function verdict(proof: Proof, doctor: string): string {
-  if (isProved(proof))
-    return (
-      'passed: the store holds every plant that was answered with 200, as it was ' +
-      'sent, and no other plants'
-    );
-  return `FAILED: do not rely on the service on this machine; run ${doctor}, and report the failure`;
+  return isProved(proof)
+    ? 'passed: the store holds every plant that was answered with 200, as sent, and no others'
+    : `FAILED: do not rely on the service on this machine; run ${doctor}, and report this`;
 }
 
 function isProved({ lost, changed, extra }: Proof): boolean {

@@ -1,17 +1,24 @@
 import type { Terminal } from '../command.ts';
 
 /**
- * Until this is disposed of, a signal to stop calls `say` and ends the process at once by the same
- * signal. A transaction that is under way takes effect whole or not at all.
+ * Until this is disposed of, a signal to stop says which work it has stopped, and ends the process
+ * at once by the same signal. A transaction under way takes effect whole or not at all.
  *
- * @param say says how far the command has come. The progress bar is gone by then.
+ * @param goOn does what is left to do, and tells how to go on. The progress bar is gone by then.
  */
-export function atInterruption(terminal: Terminal, say: (signal: string) => void): Disposable {
+export function atInterruption(
+  terminal: Terminal,
+  work: string,
+  goOn: () => string | undefined = () => undefined,
+): Disposable {
   let isOver = false;
   void terminal.untilSignal().then((signal) => {
     terminal.showProgress('');
     try {
-      if (!isOver) say(signal);
+      if (isOver) return;
+      const wayOut = goOn();
+      const stopped = `plant-store: ${signal} has stopped ${work} before its end`;
+      terminal.note(wayOut === undefined ? stopped : `${stopped}; ${wayOut}`, 'bad');
     } finally {
       terminal.endBy(signal);
     }

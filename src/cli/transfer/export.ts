@@ -48,12 +48,7 @@ export const exportCommand = command({
     );
 
     if (file === pipe) {
-      using _ = atInterruption(terminal, (signal) =>
-        terminal.note(
-          `plant-store: ${signal} has stopped the export before its end; export again`,
-          'bad',
-        ),
-      );
+      using _ = atInterruption(terminal, 'the export', () => 'export again');
       for await (const page of pages) {
         await terminal.write(page);
         // A file takes each page at once. Without a pause, no signal would arrive.

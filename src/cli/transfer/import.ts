@@ -3,12 +3,11 @@ import { openExistingStore } from '../../stores.ts';
 import { FileError } from '../../transfer/format.ts';
 import { type ImportCounts, importPlants } from '../../transfer/import-plants.ts';
 import { openSource } from '../../transfer/import-source.ts';
-import { command } from '../command.ts';
+import { command, type Terminal } from '../command.ts';
 import { atInterruption } from '../terminal/interruption.ts';
 import { plantsText, tookText } from '../terminal/progress.ts';
-import { fileFormat, openPlantReader, pipe } from './file-format.ts';
+import { fileFormat, type LeftOut, openPlantReader, pipe } from './file-format.ts';
 import { fileError, openRefusedLines } from './refused-lines.ts';
-import { printTotals } from './totals.ts';
 
 export const importCommand = command({
   positionals: ['FILE'],
@@ -42,12 +41,9 @@ export const importCommand = command({
       const path = refused.publish();
       if (path !== undefined) terminal.note(`What was refused${until}, and why, is in ${path}.`);
     };
-    using _ = atInterruption(terminal, (signal) => {
+    using _ = atInterruption(terminal, 'the import', () => {
       finish(' until then');
-      terminal.note(
-        `plant-store: ${signal} has stopped the import before its end; ${howToGoOn}`,
-        'bad',
-      );
+      return 'run it again to go on: plants that are stored count as same';
     });
     try {
       await importPlants(source.chunks, reader, counts, {
@@ -75,12 +71,37 @@ export const importCommand = command({
   },
 });
 
-const howToGoOn = 'run it again to go on: plants that are stored count as same';
-
 function refusedCount({ refused }: ImportCounts): number {
   return refused.values().reduce((sum, count) => sum + count, 0);
 }
 
 function seen(counts: ImportCounts): number {
   return counts.created + counts.same + refusedCount(counts);
+}
+
+/** Prints the outcomes of many creates, a line each, or all as one line of JSON. */
+function printTotals(
+  totals: Readonly<Record<string, number>>,
+  refusedByCode: ReadonlyMap<number, number>,
+  leftOut: LeftOut,
+  json: boolean,
+  { print, note }: Terminal,
+): void {
+  if (json) {
+    print(
+      JSON.stringify({ ...totals, refusedByCode: Object.fromEntries(refusedByCode), ...leftOut }),
+    );
+    return;
+  }
+  const byCode = [...refusedByCode]
+    .sort(([a], [b]) => a - b)
+    .map(([code, count]) => [`refused ${code}`, count] as const);
+  const lines = [...Object.entries(totals), ...byCode];
+  const nameChars = Math.max('refused 40000'.length, ...lines.map(([name]) => name.length));
+  for (const [name, count] of lines) print(`${name.padEnd(nameChars)}  ${count}`);
+  if (leftOut.rowsWithoutTag !== undefined)
+    note(
+      `Rows that end before the column of the tag: ${leftOut.rowsWithoutTag}. Their plants ` +
+        'have no tag.',
+    );
 }

@@ -54,7 +54,7 @@ export async function makeStoreCopy(
   const counts = noneCopied();
   using _ = isTemporary
     ? undefined
-    : atInterruption(terminal, (signal) => terminal.note(stoppedText(signal, counts), 'bad'));
+    : atInterruption(terminal, 'the copy', () => progressText(counts));
   await using reader = await openReader(from, limits.cli.readMs);
   await using snapshot = await reader.openSnapshot();
   // After the snapshot, so that the token of each plant is among them.
@@ -82,12 +82,9 @@ export async function makeStoreCopy(
   };
 }
 
-function stoppedText(signal: string, { created, same }: CopyCounts): string {
+function progressText({ created, same }: CopyCounts): string {
   const done = `${created} plants were copied until then, and ${same} existed already`;
-  return (
-    `plant-store: ${signal} has stopped the copy before its end; ${done}; run it ` +
-    'again to go on'
-  );
+  return `${done}; run it again to go on`;
 }
 
 async function copyTokens(
