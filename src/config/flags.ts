@@ -6,7 +6,6 @@ import { engineOf } from '../stores.ts';
 import type { Environment } from './environment.ts';
 import { storeLocation, storeOrFile } from './store-location.ts';
 import {
-  autoOr,
   basePath,
   columnTitles,
   duration,
@@ -14,10 +13,9 @@ import {
   hostNames,
   integer,
   issuers,
-  noneOr,
-  offOr,
   oneOf,
   onOff,
+  orWord,
   otlpEndpoint,
   pastTime,
   rate,
@@ -66,7 +64,7 @@ export const flags = {
     help: 'port to listen on; 0 takes any free port',
     need: 'For a machine on which another program has the port 8080, and for tests (0).',
   }),
-  'http-threads': withDefault('N', autoOr(integer(1, 64)), 'auto', {
+  'http-threads': withDefault('N', orWord('auto', integer(1, 64)), 'auto', {
     help: 'threads that answer requests, or auto: one less than the cores, from 1 to 4',
     need: 'For a machine with other programs, or for cores that stay idle under full load.',
   }),
@@ -117,7 +115,7 @@ export const flags = {
     help: 'address of the port for operators; other machines reach any but a loopback address',
     need: 'For a Prometheus, a health check or a browser on another machine.',
   }),
-  'ops-port': withDefault('PORT', offOr(integer(0, 65_535)), '8081', {
+  'ops-port': withDefault('PORT', orWord('off', integer(0, 65_535)), '8081', {
     help: 'port for operators (health, metrics, console), or off',
     need: 'For a second service on the machine, or where operators use the command line only.',
   }),
@@ -136,23 +134,17 @@ export const flags = {
     emptyVariableUnsets: true,
   }),
   'jwt-issuer': optional('URLS', issuers, {
-    help:
-      'identity providers whose access tokens (JWT) are accepted, such as ' +
-      'https://login.example.org',
+    help: 'identity providers of accepted JWTs, such as https://login.example.org',
     need: 'For clients that have tokens of an identity provider.',
     show: (list) => list.join(),
   }),
   'jwt-audience': optional('NAME', text, {
-    help:
-      'the audience (aud) that a JWT must name: this service, as the identity provider ' +
-      'calls it',
+    help: 'the audience (aud) that a JWT must name: this service, at the provider',
     need: 'Required by --jwt-issuer: tokens for other services are refused.',
   }),
   'jwt-scope': optional('SCOPE', scopeToken, {
     help: 'the scope that a JWT must have to create plants, such as plants:create',
-    need:
-      'For an identity provider that gives tokens for the audience to clients that may ' +
-      'only read.',
+    need: 'For a provider that gives tokens for the audience to clients that only read.',
   }),
   'jwt-type': choice(jwtTypes, 'at+jwt', {
     help: 'the type (typ) that a JWT must have; jwt also takes JWT or no type',
@@ -188,9 +180,7 @@ export const flags = {
     need: 'For a smaller disk, or a longer history.',
   }),
   'otlp-endpoint': optional('URL', otlpEndpoint, {
-    help:
-      'OpenTelemetry collector (OTLP over HTTP) that gets the spans of sampled ' +
-      'creates, such as http://localhost:4318',
+    help: 'collector (OTLP over HTTP) of the spans of creates, such as http://localhost:4318',
     need: 'For clients that send traces: a trace then also shows what the service did.',
     show: (url) => url,
   }),
@@ -206,7 +196,7 @@ export const flags = {
     help: 'what the token allows: to create plants, or to operate the service',
     need: 'For operators who sign in to the console.',
   }),
-  rate: optional('RATE', noneOr(rate), {
+  rate: optional('RATE', orWord('none', rate), {
     help: 'creates that the token may send to each node, such as 100/s, 60/m or 1000/h; or none',
     need: 'For a client that could take the service from the others.',
   }),
@@ -215,18 +205,12 @@ export const flags = {
     need: 'For a client that sends its creates in heaps.',
   }),
   expires: optional('TIME', duration, {
-    help:
-      'how long the secret is valid, such as 90d; by default until revoked, or as the ' +
-      'one before',
+    help: 'how long the secret is valid, such as 90d; by default until revoked, or as before',
     need: 'For access that has to end by itself.',
   }),
   grace: withDefault('TIME', graceTime, '24h', {
-    help:
-      'how long the secret before stays in force beside the new one, such as 24h; 0 ' +
-      'ends it at once',
-    need:
-      'For clients that take a while to get the new secret (longer), or a secret that ' +
-      'has leaked (0).',
+    help: 'how long the secret before stays in force, such as 24h; 0 ends it at once',
+    need: 'For clients that take longer to get the new secret, or a secret that has leaked (0).',
   }),
   tag: optional('TAG', textOrEmpty, {
     help: 'only plants with exactly this tag',
@@ -241,9 +225,7 @@ export const flags = {
     need: 'For what one client has stored, for instance with a token that leaked.',
   }),
   since: optional('TIME', pastTime, {
-    help:
-      'only plants from this time on: 1h or 7d ago, 2026-11-24, 2026-11-24T02:00 ' +
-      '(local) or 2026-11-24T02:00Z (UTC)',
+    help: 'only plants from this time on: 7d (ago), 2026-11-24 or 2026-11-24T02:00Z',
     need: 'For the plants since an incident, or since a change of a client.',
   }),
   until: optional('TIME', pastTime, {
@@ -254,18 +236,21 @@ export const flags = {
     help: 'list the plants that came last first',
     need: 'For what came in lately.',
   }),
-  limit: withDefault('N', noneOr(integer(1, 1_000_000_000)), `${limits.cli.listPlantsDefault}`, {
-    help: 'plants to list at most, or none to list all',
-    need: 'For scripts that read all plants at once.',
-  }),
+  limit: withDefault(
+    'N',
+    orWord('none', integer(1, 1_000_000_000)),
+    `${limits.cli.listPlantsDefault}`,
+    {
+      help: 'plants to list at most, or none to list all',
+      need: 'For scripts that read all plants at once.',
+    },
+  ),
   overwrite: toggle({
     help: 'replace the file of an export, or a store with plants, which gets another name',
     need: 'For an export to one file every night, or a restore in place of a broken store.',
   }),
   keep: optional('RULES', retention, {
-    help:
-      'backups of the folder to keep, such as 24h:1h,30d:1d,1y:1w: for 24 hours one an ' +
-      'hour, for 30 days one a day, for a year one a week; the others are removed',
+    help: 'backups to keep: 24h:1h,30d:1d keeps for 24 hours one an hour, for 30 days one a day',
     need: 'For a folder that must not fill up, and for backups that hold only what is new.',
   }),
   format: optional(formatNames.join('|'), oneOf(formatNames), {
@@ -274,9 +259,7 @@ export const flags = {
     choices: formatNames,
   }),
   column: optional('FIELD=COLUMN', columnTitles, {
-    help:
-      'column of a CSV file that holds the id, name or tag, such as id=Nr; give the ' +
-      'flag once for each',
+    help: 'column of a CSV file for the id, name or tag, such as id=Nr; once for each',
     need: 'For files of other programs, whose columns have other titles.',
     choices: ['id=', 'name=', 'tag='],
     isRepeated: true,

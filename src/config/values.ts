@@ -38,12 +38,12 @@ export function integer(min: number, max: number): (value: string) => number {
   };
 }
 
-export function autoOr(parse: (value: string) => number): (value: string) => number | 'auto' {
-  return (value) => (value === 'auto' ? value : parse(value));
-}
-
-export function offOr(parse: (value: string) => number): (value: string) => number | 'off' {
-  return (value) => (value === 'off' ? value : parse(value));
+/** A value, or a word in its place. */
+export function orWord<W extends string, T>(
+  word: W,
+  parse: (value: string) => T,
+): (value: string) => T | W {
+  return (value) => (value === word ? word : parse(value));
 }
 
 /** Host names as in a URL, without ports, in lower case. */
@@ -105,10 +105,6 @@ export function rate(value: string): Rate {
   const found = parseRate(value);
   if (found !== undefined) return found;
   throw new UsageError(rateRule);
-}
-
-export function noneOr<T>(parse: (value: string) => T): (value: string) => T | 'none' {
-  return (value) => (value === 'none' ? value : parse(value));
 }
 
 const dayMs = 86_400_000;
