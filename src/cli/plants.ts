@@ -56,9 +56,7 @@ const matchFlags = ['tag', 'name-contains', 'created-by', 'since', 'until'] as c
 
 export const plantsList = command({
   positionals: [],
-  summary:
-    'List plants in ascending order of id, or the newest first: as a table on a terminal, ' +
-    'as lines of JSON elsewhere, or in a --format.',
+  summary: 'List plants in order of id or the newest first, as a table, NDJSON or CSV.',
   need: 'Use it to look for plants, without a service.',
   flags: ['store', 'newest', ...matchFlags, 'limit', 'format', 'json'],
   examples: [

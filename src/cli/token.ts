@@ -157,9 +157,7 @@ async function notInForce(
 export const tokenList = command({
   positionals: [],
   summary: 'List the names, roles and times of the tokens, never the tokens themselves.',
-  need:
-    'Use it to see which tokens are used, and which expire soon. A service writes the ' +
-    'last uses once a minute.',
+  need: 'Use it to see which tokens are used, to a minute, and which expire soon.',
   flags: ['store', 'json'],
   examples: ['plant-store token list', 'plant-store token list --json'],
   async run({ values }, terminal) {
@@ -217,9 +215,7 @@ function tokenColumns(moment: (time: string) => string): readonly Column<Listed>
 export const tokenRevoke = command({
   positionals: ['NAME'],
   summary: `Revoke a token. Running services refuse it within ${staleSeconds} seconds.`,
-  need:
-    'Use it when a client is retired, or a token leaks. The name "command line" ends ' +
-    'the sessions of sign-in links.',
+  need: 'Use it if a client is retired, or a token leaks. "command line" is the name of links.',
   flags: ['store', 'json'],
   examples: ['plant-store token revoke my-app'],
   async run({ values, positionals: [name = ''] }, terminal) {

@@ -24,9 +24,7 @@ import { withUnfinishedFolder } from './unfinished-folder.ts';
 
 export const restore = command({
   positionals: ['SRC'],
-  summary:
-    'Check a backup, of a folder the newest one, and make it the store. No process may ' +
-    'have an SQLite store open; a database must hold no other plants.',
+  summary: 'Check a backup, of a folder the newest one, and make it the store, which nothing uses.',
   need: 'Use it after the loss of a store, and to rehearse a loss.',
   flags: ['store', 'overwrite', 'accept-lost-commits', 'json'],
   examples: [

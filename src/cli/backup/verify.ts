@@ -19,9 +19,7 @@ import { resolveBackup } from './folder.ts';
 
 export const verify = command({
   positionals: ['[FILE]'],
-  summary:
-    'Check every page of a backup against its manifest, or of the store, and print what it ' +
-    'holds. Of a folder, only the newest backup is checked.',
+  summary: 'Check a backup against its manifest, or the store, and print what it holds.',
   need: 'Use it for backups at regular times, and for a store after trouble with its disk.',
   flags: ['store', 'against', 'json'],
   examples: [

@@ -22,9 +22,8 @@ async function certificateFinding(files: TlsFiles, nowMs: number): Promise<Findi
   const { readCertificate } = await import('../../service/certificate.ts');
   try {
     const { names, expiresAtMs } = readCertificate(files, nowMs);
-    const found =
-      `${files.certificate} is for ${names}, and expires at ` +
-      `${new Date(expiresAtMs).toISOString()}`;
+    const until = new Date(expiresAtMs).toISOString();
+    const found = `${files.certificate} is for ${names}, and expires at ${until}`;
     if (expiresAtMs - nowMs < limits.tls.expiryWarningDays * dayMs)
       return warning(found, 'renew the certificate; the service takes up a new file by itself');
     if (isOpenToOthers(files.key))

@@ -20,10 +20,8 @@ export function descriptors(): Finding {
     );
   }
   const { connectionsMax, threadCount } = found;
-  return ok(
-    `enough for ${connectionsMax} connections on ${threadCount} ` +
-      `${threadCount === 1 ? 'thread' : 'threads'}`,
-  );
+  const threads = threadCount === 1 ? '1 thread' : `${threadCount} threads`;
+  return ok(`enough for ${connectionsMax} connections on ${threads}`);
 }
 
 /** HTTP threads of a service with default flags; 1 if it has too few descriptors to start. */

@@ -81,10 +81,8 @@ function schema({ location, store, role: { name, mayCreate } }: Reached): Findin
 function connection({
   server: { host, port, connectMs, roundTripMs },
 }: DatabaseCondition): Finding {
-  return ok(
-    `to ${host}:${port} in ${connectMs.toFixed(1)} ms; a round trip takes ` +
-      `${roundTripMs.toFixed(2)} ms`,
-  );
+  const [connect, trip] = [connectMs.toFixed(1), roundTripMs.toFixed(2)];
+  return ok(`to ${host}:${port} in ${connect} ms; a round trip takes ${trip} ms`);
 }
 
 const isOfThisMachine = /^(\/.*|localhost|127\..*|::1)$/;

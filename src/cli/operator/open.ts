@@ -10,9 +10,7 @@ const linkSeconds = limits.access.signInLinkMs / 1_000;
 
 export const open = command({
   positionals: [],
-  summary:
-    'Open the console in a browser, signed in by a link that works once, for ' +
-    `${linkSeconds} seconds. Without a desktop, or into a pipe, print the link.`,
+  summary: 'Open the console in a browser, signed in by a link that works once.',
   need: 'Use it on the machine of the service, to sign in without a token.',
   flags: ['store', ...addressFlags, 'json'],
   examples: ['plant-store open', 'plant-store open --json'],

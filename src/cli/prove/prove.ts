@@ -12,9 +12,7 @@ import type { Target } from './target.ts';
 
 export const prove = command({
   positionals: [],
-  summary:
-    'Load and kill a service of its own, again and again, and check that no plant that was ' +
-    'answered with 200 is lost.',
+  summary: 'Load and kill a service of its own, and check that no acknowledged plant is lost.',
   need: 'Use it before plants depend on a machine, disk or database.',
   flags: ['store', 'json'],
   examples: [
@@ -62,10 +60,8 @@ function progress(terminal: Terminal): (soFar: Proof) => void {
   const startedMs = performance.now();
   return ({ kills, acknowledged, lost }) => {
     const passed = ((performance.now() - startedMs) / 1_000).toFixed(0);
-    terminal.showProgress(
-      `${passed} of ${limits.prove.seconds} s: ${kills} kills, ${acknowledged} plants, ` +
-        `${lost} lost`,
-    );
+    const time = `${passed} of ${limits.prove.seconds} s`;
+    terminal.showProgress(`${time}: ${kills} kills, ${acknowledged} plants, ${lost} lost`);
   };
 }
 

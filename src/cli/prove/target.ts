@@ -46,10 +46,8 @@ export function openFileTarget(location: SqliteLocation): Target {
     doubt: doubtOf(type, p50),
     record: { fileSystem: type?.name, fdatasyncP50Ms: p50, fdatasyncP99Ms: p99 },
     unproved: [
-      'a kill is not a power cut: the kernel keeps what a killed process has written. Only ' +
-        'a power cut shows whether',
-      'the drive keeps what it has synced; the times of fdatasync above are the only ' +
-        'evidence here.',
+      'a kill is not a power cut: the kernel keeps what a killed process has written.',
+      'Whether the drive keeps what it has synced shows only a power cut, or the times above.',
     ],
     doctor: commandFor(location, 'doctor'),
     left: [],
@@ -86,10 +84,7 @@ function doubtOf(type: FileSystem['type'], syncP50Ms: number): string | undefine
   if (type?.kind === 'memory')
     return `${type.name} is memory: nothing in it outlives a power cut, even if the proof passes`;
   if (syncP50Ms >= limits.prove.syncMsMin) return undefined;
-  return (
-    'no drive syncs so fast without a cache that survives a power loss; if yours has ' +
-    'none, the drive or the hypervisor does not sync'
-  );
+  return 'no drive syncs so fast, but for one whose cache survives a power loss; does yours?';
 }
 
 /** @throws CommandError, StoreError, StoreOpenError */
@@ -112,8 +107,7 @@ export async function openDatabaseTarget(location: PostgresLocation): Promise<Ta
     doubt: undefined,
     record: { database: engine.text, promise: says },
     unproved: [
-      'only the service was killed, not the database. Its settings above promise that it ' +
-        'keeps what it has committed;',
+      'only the service was killed, not the database, which promises the above;',
       'only a power cut of the database, or a failover to a standby, shows whether it does.',
     ],
     doctor: commandFor(location, 'doctor'),

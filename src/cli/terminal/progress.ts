@@ -47,10 +47,8 @@ function textOf({ step, standing }: Now): string {
 /** @returns a text such as `1,000,000 plants in 2.1 s (476,190 plants/s)` */
 export function tookText(plants: number, startedMs: number): string {
   const seconds = Math.max(1, performance.now() - startedMs) / 1_000;
-  return (
-    `${plantsText(plants)} in ${seconds.toFixed(1)} s ` +
-    `(${plantsText(Math.round(plants / seconds))}/s)`
-  );
+  const rate = plantsText(Math.round(plants / seconds));
+  return `${plantsText(plants)} in ${seconds.toFixed(1)} s (${rate}/s)`;
 }
 
 export function plantsText(count: number): string {

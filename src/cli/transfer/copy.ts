@@ -8,9 +8,7 @@ import { differencesOf, makeStoreCopy, type StoreCopy } from './store-copy.ts';
 
 export const copy = command({
   positionals: [],
-  summary:
-    'Copy the plants and tokens of a store into another, and compare both. Services may ' +
-    'run on both stores.',
+  summary: 'Copy a store into another, and compare both. Services may run on both stores.',
   need: 'Use it to move to another engine or machine.',
   flags: ['from', 'to', 'accept-lost-commits', 'json'],
   examples: [

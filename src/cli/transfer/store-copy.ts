@@ -95,11 +95,9 @@ async function copyTokens(
   const copied = await store.copyTokens(tokens, limits.access.liveTokensMax, Date.now());
   if ('ids' in copied) return copied.ids;
   if ('tooMany' in copied) {
-    throw new CommandError(
-      `${store.location} would have ${copied.tooMany} valid tokens, and may have ` +
-        `${limits.access.liveTokensMax}; revoke some with ` +
-        `${commandFor(location, 'token revoke NAME')}`,
-    );
+    const wayOut = `revoke some with ${commandFor(location, 'token revoke NAME')}`;
+    const most = `and may have ${limits.access.liveTokensMax}; ${wayOut}`;
+    throw new CommandError(`${store.location} would have ${copied.tooMany} valid tokens, ${most}`);
   }
   throw new CommandError(
     `the stores have different tokens with the name ${copied.nameTaken}; revoke one of ` +
