@@ -125,41 +125,6 @@ const otherEncodings = fc
   )
   .map(([text, encode]) => encode(text));
 
-/** Around the depth that is allowed, closed or not, as a member of a plant, in a list or alone. */
-const nested = fc
-  .record({
-    depth: fc.integer({ min: 95, max: 104 }),
-    levels: fc.array(
-      fc.constantFrom<readonly [string, string]>(
-        ['[', ']'],
-        ['{"a":', '}'],
-        ['[1,', ',"]}"]'],
-        ['{"[":"{","b":', ',"c":[]}'],
-        [' [ ', ' ] '],
-      ),
-      { minLength: 1, maxLength: 5 },
-    ),
-    core: fc.constantFrom('0', '"[[["', '[]', '{}', 'null', ''),
-    missing: fc.constantFrom(0, 0, 0, 1),
-    place: fc.constantFrom<readonly [string, string]>(
-      ['', ''],
-      ['{"id":1,"name":"a","x":', '}'],
-      ['{"x":', ',"id":1,"name":"a"}'],
-      ['{"id":1,"name":', '}'],
-    ),
-  })
-  .map(({ depth, levels, core, missing, place: [before, after] }) => {
-    const ways = Array.from(
-      { length: depth },
-      (_, index) => levels[index % levels.length] as readonly [string, string],
-    );
-    const closing = ways.map(([, close]) => close).reverse();
-    return Buffer.from(
-      `${before}${ways.map(([open]) => open).join('')}${core}${closing.slice(missing).join('')}${after}`,
-    );
-  });
-
-const objectNames = ['__proto__', 'constructor', 'toString', 'length', '', '0'];
 const usualNames = ['id', 'name', 'tag'];
 
 /**
@@ -186,28 +151,6 @@ const withoutOrder = objectOf(
   fc.oneof(integer, string, string, jsonText),
   4,
 ).map((text) => Buffer.from(text));
-
-const withObjectNames = fc
-  .tuple(
-    integer,
-    string,
-    objectOf(
-      anySpelling([...objectNames, ...usualNames]),
-      fc.oneof(integer, string, fc.constant('{}')),
-      3,
-    ),
-    fc.nat(3),
-  )
-  .map(([id, name, object, way]) => {
-    const members = object.slice(1, -1);
-    const ways = [
-      `{"id":${id},"name":${name},${members}}`,
-      `{${members},"name":${name},"id":${id}}`,
-      `{"id":${id},"name":${name},"x":${object}}`,
-      `{"__proto__":${object},"constructor":${object}}`,
-    ];
-    return Buffer.from(ways[way] as string);
-  });
 
 const nearBounds = fc
   .tuple(
@@ -298,9 +241,7 @@ const kinds: Readonly<Record<string, readonly [weight: number, bodies: fc.Arbitr
   'a plant with one to three bytes edited': [24, editedBytes],
   'a plant with broken UTF-8': [6, withBrokenUtf8],
   'a plant in another encoding': [4, otherEncodings],
-  'nesting around the depth allowed': [4, nested],
   'members missing, doubled or of another kind': [14, withoutOrder],
-  'members with the names that every object has': [8, withObjectNames],
   'any number as id': [16, asId],
   'any text as name or tag': [12, asText],
   'any JSON text, whole or broken': [

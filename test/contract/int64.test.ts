@@ -59,20 +59,6 @@ test('any int64 has the same value in every spelling', () => {
   );
 });
 
-test('no integer beyond int64 has a value in any spelling', () => {
-  const beyond = fc.oneof(
-    fc.bigInt({ min: max + 1n, max: max * 200n }),
-    fc.bigInt({ min: min * 200n, max: min - 1n }),
-  );
-  fc.assert(
-    fc.property(beyond, fc.nat(5), fc.nat(30), (value, way, size) => {
-      const literal = integerLiteral(value, way, size);
-      assert.equal(int64FromLiteral(literal), undefined, literal);
-    }),
-    runs,
-  );
-});
-
 /** The same by another way: a fraction of two integers, computed in full. */
 function exactInt64(literal: string): bigint | undefined {
   const [mantissa = '', exponent = '0'] = literal.toLowerCase().split('e');

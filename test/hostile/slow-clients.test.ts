@@ -113,13 +113,6 @@ const crowds: readonly Crowd[] = [
   },
   tricklingBody('a body a byte at a time', head(10_000), spaces, '408', times.request),
   tricklingBody(
-    'a body in chunks a byte at a time',
-    rawRequest('', { fields: { 'Content-Length': undefined, 'Transfer-Encoding': 'chunked' } }),
-    Buffer.from('1\r\n \r\n'.repeat(2_000)),
-    '408',
-    times.request,
-  ),
-  tricklingBody(
     'a body a byte at a time, with a wrong token',
     rawRequest('', { fields: { Authorization: 'Bearer wrong', 'Content-Length': '10000' } }),
     spaces,
@@ -132,16 +125,6 @@ const crowds: readonly Crowd[] = [
     misbehave: async () => undefined,
     end: 'nothing',
     endMs: scale({ short: Number.POSITIVE_INFINITY, long: limits.http.idleMs }),
-  },
-  {
-    what: 'half of a request and no more',
-    count: scale({ short: 50, long: 1_000 }),
-    async misbehave(_t, members) {
-      for (const { socket } of members)
-        socket.write(Buffer.concat([head(plant.length), Buffer.from(plant.slice(0, 10))]));
-    },
-    end: '408',
-    endMs: times.request,
   },
   // With more, their creates alone would fill the queue, and the good clients get their share of
   // 503.
