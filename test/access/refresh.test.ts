@@ -40,16 +40,3 @@ test('requests at one time share one read, and reads for requests keep their dis
   const pausesMs = readsMs.slice(1).map((ms, index) => ms - (readsMs[index] as number));
   assert(Math.min(...pausesMs) >= againMs - 1, `${pausesMs}`);
 });
-
-test('a request that waits is answered when the reads end', async () => {
-  const refresh = openRefresh({
-    read: async () => undefined,
-    ...{ everyMs: 60_000, retryMs: 60_000, staleMs: 60_000 },
-    againMs: () => 60_000,
-    onError: () => undefined,
-  });
-  assert.equal(await refresh.again(), true);
-  const waiting = refresh.again();
-  refresh[Symbol.dispose]();
-  await waiting;
-});

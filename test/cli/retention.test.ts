@@ -60,17 +60,6 @@ test('a clock that is wrong for a while, or for good, removes no backup that a r
   }
 });
 
-test('the times of a series follow a clock that is right', () => {
-  const series = (clock: readonly number[]) =>
-    afterBackupsAt(clock, '100y:1s').map(({ seriesMs }) => seriesMs);
-  assert.deepEqual(series(everyHour(50)), everyHour(50));
-  for (const stepMs of [dayMs, 30 * dayMs]) {
-    const every = Array.from({ length: 10 }, (_, index) => startMs + index * stepMs);
-    const steps = series(every).map((ms, index, all) => ms - (all[index - 1] ?? 0));
-    assert.deepEqual(new Set(steps.slice(2)), new Set([stepMs]), 'a usual step counts');
-  }
-});
-
 test('the times of a series only grow, whatever the clock says', () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 0, max: 2 ** 45 })), (clock) => {

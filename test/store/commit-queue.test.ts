@@ -15,14 +15,6 @@ async function openQueue(t: TestContext, bounds?: Parameters<typeof queueOn>[1])
   return { store, ...queueOn(store, bounds), lock: () => lockStore(t, path) };
 }
 
-test('plants that arrive together are one transaction', async (t) => {
-  const { batches, offer, store } = await openQueue(t);
-  const settled = [1n, 2n, 3n, 1n].map((id) => offer(id).settled);
-  assert.deepEqual(await Promise.all(settled), ['created', 'created', 'created', 'same']);
-  assert.deepEqual(batches, [4]);
-  assert.equal((await store.countMatches({ budgetMs: 1_000 })).plants, 3);
-});
-
 test('while a transaction is under way the next one gathers', async (t) => {
   const { batches, offer, lock } = await openQueue(t);
   const { release } = lock();

@@ -1,19 +1,13 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { cpSync, writeFileSync } from 'node:fs';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { StoreError, StoreOpenError } from '../../src/store/errors.ts';
 import { openConnector } from '../../src/store/postgres/connector.ts';
 import { type PostgresServer, serverIn, startPostgres } from '../helpers/postgres.ts';
-import {
-  connectTo,
-  locationOf,
-  queryValue,
-  statementMs,
-  withinMs,
-} from '../helpers/postgres-connection.ts';
+import { connectTo, locationOf, queryValue, statementMs } from '../helpers/postgres-connection.ts';
 import { temporaryFolder } from '../helpers/program.ts';
 
 /** Who asks whom for a password. */
@@ -56,25 +50,6 @@ test('connections to PostgreSQL', async (t) => {
       );
     });
   }
-
-  await t.test('no host is left out if the first is passed over meanwhile', async (t) => {
-    const [connected, held] = [new Set<Socket>(), Promise.withResolvers<Socket>()];
-    const first = await listen(t, (socket) => {
-      if (connected.size > 0) return held.resolve(socket);
-      const behind = connect(server.port, '127.0.0.1').on('error', () => undefined);
-      connected.add(socket.pipe(behind).pipe(socket));
-    });
-    const connector = openConnector(
-      locationOf(`postgres://postgres@127.0.0.1:${first},${here}/postgres?sslmode=disable`),
-      statementMs,
-    );
-    const stalled = await connector.connect(withinMs);
-    const connecting = connector.connect(withinMs);
-    const socket = await held.promise;
-    connector.passOver(stalled);
-    socket.destroy();
-    for (const connection of [stalled, await connecting]) connection.destroy();
-  });
 
   const refusals: Record<string, [url: string, says: RegExp, isForGood: boolean]> = {
     'with a wrong password': [

@@ -1,18 +1,11 @@
 import assert from 'node:assert/strict';
-import { copyFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { StoreOpenError } from '../../src/store/errors.ts';
-import { openConnector } from '../../src/store/postgres/connector.ts';
 import { makeAuthority, withoutOpenssl } from '../helpers/certificates.ts';
 import { type PostgresServer, startPostgres } from '../helpers/postgres.ts';
-import {
-  connectTo,
-  locationOf,
-  queryValue,
-  statementMs,
-  withinMs,
-} from '../helpers/postgres-connection.ts';
+import { connectTo, queryValue } from '../helpers/postgres-connection.ts';
 import { type Owner, temporaryFolder } from '../helpers/program.ts';
 
 /** All but `postgres` may come in one way only. */
@@ -86,16 +79,6 @@ test('TLS to PostgreSQL', { skip: withoutOpenssl() }, async (t) => {
       },
     );
   }
-
-  await t.test('a renewed certificate counts from the next connection on', async () => {
-    const file = join(folder, 'renewed.crt');
-    copyFileSync(join(folder, 'other.crt'), file);
-    const url = urlOf('postgres@localhost', 'sslmode=verify-full&sslrootcert=@renewed.crt');
-    const connector = openConnector(locationOf(url), statementMs);
-    await assert.rejects(connector.connect(withinMs), isForGood(untrusted));
-    copyFileSync(join(folder, 'own.crt'), file);
-    (await connector.connect(withinMs)).destroy();
-  });
 
   await t.test('work that is given up rejects at once, and the server ends it', async (t) => {
     const url = urlOf('postgres@127.0.0.1', 'sslmode=require');

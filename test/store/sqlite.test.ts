@@ -1,16 +1,15 @@
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { int64Max, int64Min } from '../../src/contract/int64.ts';
 import { limits } from '../../src/limits.ts';
-import { openSqliteReader } from '../../src/store/sqlite/reader.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import { mounted } from '../helpers/mounts.ts';
 import { pause } from '../helpers/pause.ts';
 import { storePath, temporaryFolder } from '../helpers/program.ts';
-import { alterStore, lockStore } from '../helpers/store-file.ts';
+import { alterStore } from '../helpers/store-file.ts';
 import { storeSuite } from './store-suite.ts';
 
 const lockMs = 5_000;
@@ -81,16 +80,6 @@ test('sqlite: a clock that was behind for a while hides no plant from a search f
   assert.deepEqual(await idsOf({ untilMs: rightMs - dayMs }), [2]);
 });
 
-test('sqlite: an empty file becomes a store also if Litestream was the first to open it', async (t) => {
-  const path = await storePath(t);
-  alterStore(
-    path,
-    'CREATE TABLE _litestream_seq (id INTEGER PRIMARY KEY, seq INTEGER); CREATE TABLE _litestream_lock (id INTEGER)',
-  );
-  await using store = await openSqliteStore(path, lockMs);
-  assert.equal(store.isNew, true);
-});
-
 test('sqlite: a WAL that was copied whole begins again without a further create, for readers of its file', async (t) => {
   const path = await storePath(t);
   await using store = await openSqliteStore(path, lockMs);
@@ -105,24 +94,6 @@ test('sqlite: a WAL that was copied whole begins again without a further create,
   // A heartbeat begins it.
   while ((await store.lastBeat()) === undefined) await pause(signal);
   assert.equal(begun(), before + 1);
-});
-
-test('sqlite: closing leaves one file, without a log beside it', async (t) => {
-  const path = await storePath(t);
-  const store = await openSqliteStore(path, lockMs);
-  await store.createPlants([alder]);
-  assert(existsSync(`${path}-wal`));
-  await store.close();
-  assert(!existsSync(`${path}-wal`));
-});
-
-test('sqlite: a write that finds the store locked for too long changes nothing, and the next one works', async (t) => {
-  const path = await storePath(t);
-  await using store = await openSqliteStore(path, 50);
-  const lock = lockStore(t, path);
-  await assert.rejects(store.createPlants([alder]), { name: 'StoreError', failure: 'unavailable' });
-  lock.release();
-  assert.deepEqual(await store.createPlants([alder]), ['created']);
 });
 
 test('sqlite: a disk that is full when the index of the log must grow is waited for, like any full disk', async (t) => {
@@ -198,13 +169,4 @@ test('sqlite: two processes that make the same store at once both get it', async
   assert.equal(stores.filter(({ isNew }) => isNew).length, 1);
   const outcomes = await Promise.all(stores.map((store) => store.createPlants([alder])));
   assert.deepEqual(outcomes.flat().sort(), ['created', 'same', 'same']);
-});
-
-test('sqlite: a reader refuses a store that is not there, and does not make one', async (t) => {
-  const path = await storePath(t);
-  assert.throws(() => openSqliteReader(path), {
-    name: 'StoreOpenError',
-    message: /there is no store at/,
-  });
-  assert(!existsSync(path));
 });

@@ -86,10 +86,3 @@ test('refusals come in the order of the file, whether the import or the store re
     ]),
   });
 });
-
-test('what reading throws comes after what was read before it has been stored', async (t) => {
-  const counts = noCounts();
-  const lines = ['{"id":1,"name":"a"}', 'fail'];
-  await assert.rejects(importLines(t, lines, {}, undefined, counts), /the disk is gone/);
-  assert.equal(counts.created, 1);
-});
