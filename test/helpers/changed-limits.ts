@@ -27,7 +27,6 @@ const changes: Readonly<Record<string, Partial<Limits>>> = {
   },
   'HTTP thread hangs': quickHeartbeats,
   'writer hangs': quickHeartbeats,
-  'few subjects are kept': { jwt: { ...own.jwt, subjectsMax: 2, subjectIdleMs: 0 } },
   'upgrades are given up soon': {
     postgres: { ...own.postgres, upgradePauseMs: 100, upgradeMs: 1_000 },
   },

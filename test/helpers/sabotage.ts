@@ -43,7 +43,6 @@ const sabotages: Readonly<Record<string, () => void>> = {
   'upgrades are given up soon': changeLimits,
   'issuers are asked often': changeLimits,
   'connections are given up soon': changeLimits,
-  'few subjects are kept': changeLimits,
 };
 
 /** The program loads `changed-limits.ts` in the place of its own limits. */

@@ -4,7 +4,6 @@ import { copyFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
-import { openSqliteReader } from '../../src/store/sqlite/reader.ts';
 import { mounted } from '../helpers/mounts.ts';
 import { temporaryFolder } from '../helpers/program.ts';
 import { runHere } from '../helpers/run-here.ts';
@@ -99,26 +98,6 @@ async function storeOnFullDisk(t: TestContext) {
   makeStore(store, 1);
   return { store, ballast: fill(folder) };
 }
-
-test('a command that reads a store on a full disk fails when another program changes the file meanwhile', async (t) => {
-  const disk = await storeOnFullDisk(t);
-  if (disk === undefined) return;
-  await using reader = openSqliteReader(disk.store);
-  assert.equal((await reader.getPlant(1n))?.name, 'xxxxxxxxxx1');
-
-  rmSync(disk.ballast);
-  using writer = new DatabaseSync(disk.store);
-  writer.exec("INSERT INTO plants VALUES (2, 'Alder', NULL, 1000, 0)");
-  // The plant is in the WAL, and the file still what it was.
-  assert.equal((await reader.getPlant(1n))?.name, 'xxxxxxxxxx1');
-  writer.exec('PRAGMA wal_checkpoint');
-
-  const says =
-    /another program has written to \S+plants\.db during the read; run the command again/;
-  await assert.rejects(reader.getPlant(1n), says);
-  await using again = openSqliteReader(disk.store);
-  assert.equal((await again.getPlant(2n))?.name, 'Alder');
-});
 
 test('a store whose last plants are in a WAL is not read without it', async (t) => {
   const disk = await storeOnFullDisk(t);

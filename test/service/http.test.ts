@@ -86,18 +86,6 @@ test('at the limit of connections, a new one takes the place of the oldest that 
   assert.equal(await (await connectRaw(t, port)).closed(), '');
 });
 
-test('a request that is refused before its body has come lets the next one follow on the connection', async (t) => {
-  const { port } = sharedServer();
-  const connection = await connectRaw(t, port);
-  const refused = rawRequest(plant(1), { fields: wrongToken });
-
-  connection.send(refused.subarray(0, -5));
-  assertRefusal(await connection.reply(), 'tokenInvalid');
-  connection.send(refused.subarray(-5), rawRequest(plant(1)));
-
-  await assertCreated(connection, 1);
-});
-
 test('pipelined requests are answered in their order, though later ones are done first', async (t) => {
   const { port, store } = sharedServer();
   const lock = lockStore(t, store);

@@ -239,32 +239,6 @@ test('a service starts while its provider is away, and finds the keys later', {
   assert.equal((await send(good, waiting)).status, 200);
 });
 
-test('subjects beyond the bound create plants, and plants of a forgotten subject name nobody else', {
-  skip: takesNoCode,
-}, async (t) => {
-  const rules = ['--jwt-issuer', provider.issuer, '--jwt-audience', audience];
-  const few = { ...fixed, ...sabotaging('few subjects are kept') };
-  const store = await storePath(t);
-  const small = await startServer(t, store, [...oneThread, ...rules], few);
-  const tokens = await Promise.all(
-    ['first', 'second', 'third'].map((sub) => forge(key, claimsOf(provider, { sub }))),
-  );
-  for (const bearer of [...tokens, ...tokens.slice(0, 1)])
-    assert.equal((await send(bearer, small)).status, 200);
-
-  const list = ['plants', 'list', '--json', '--store', `sqlite:${store}`];
-  const { stdout } = await runHere(list);
-  const plants = stdout
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line));
-  assert.deepEqual(
-    plants.map(({ createdBy }) => createdBy.replace(`${provider.issuer} `, '')),
-    ['forgotten subject', 'forgotten subject', 'third', 'first'],
-  );
-  assert(!small.stderr().includes('"level":"error"'), small.stderr());
-});
-
 test('with --jwt-type jwt, a token may be of the type JWT or of none', async (t) => {
   const rules = ['--jwt-issuer', provider.issuer, '--jwt-audience', audience, '--jwt-type', 'jwt'];
   const lenient = await startServerOnNewStore(t, ...oneThread, ...rules);

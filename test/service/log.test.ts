@@ -190,15 +190,6 @@ test('a service whose log and first page cannot be written starts, serves and st
   await assertStops(server);
 });
 
-test('a service whose log has lost its reader goes on', async (t) => {
-  const server = await startUnwatched(t, await storePath(t), 'pipe');
-  server.child.stderr?.destroy();
-  await refuse(server, 10);
-  await assertServes(server, 1);
-  while ((await droppedLines(server)) < 10) await pause();
-  await assertStops(server);
-});
-
 test('with the store and the log on one full disk, creates get 50301, and all goes on once there is space', async (t) => {
   const folder = mounted(t, 'tmpfs', () => 'size=8m');
   if (folder === undefined) return;

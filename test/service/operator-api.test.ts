@@ -15,7 +15,7 @@ import {
   storePath,
 } from '../helpers/program.ts';
 import { runHere } from '../helpers/run-here.ts';
-import { addPlants, alterStore } from '../helpers/store-file.ts';
+import { alterStore } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
 
 interface Answer {
@@ -88,10 +88,8 @@ async function signInToShared(name: string) {
   };
 }
 
-/** A second service at the same host, for searches and for guesses at tokens. */
-const large = await startSignedIn({ after }, ...oneThread);
-addPlants(large.store, 300_000);
-alterStore(large.store, "UPDATE plants SET name = 'Wollemia' WHERE id IN (5, 299999)");
+/** A second service at the same host, also for guesses at tokens. */
+const second = await startSignedIn({ after }, ...oneThread);
 
 /** For tests that count the sessions, the tokens or the creates of one service. */
 const own = await startSignedIn({ after }, ...oneThread);
@@ -195,7 +193,7 @@ test('a session outlives a restart, holds on another server on the same store, a
 });
 
 test('who signs in to a second service at the same host stays signed in to the first', async () => {
-  const [one, other] = [shared, { ...large, cookie: await signIn(large.server, large.token) }];
+  const [one, other] = [shared, { ...second, cookie: await signIn(second.server, second.token) }];
   const { headers } = await ask(other.server, 'DELETE /session', {
     cookie: `${one.cookie}; ${other.cookie}`,
   });
@@ -222,7 +220,7 @@ test('the store holds no session that could be used, and neither does the log', 
 });
 
 test('after a handful of wrong tokens there is 429, and a right one still signs in', async () => {
-  const { server, token } = large;
+  const { server, token } = second;
   const guess = () => ask(server, 'POST /session', { json: { token: `ps_${'A'.repeat(43)}` } });
   let refused = await guess();
   let wrong = 0;
@@ -317,7 +315,7 @@ test('a token is made with a rate, and its rate is changed and taken away within
   assert.deepEqual([(await send()).status, (await send()).status], [200, 429]);
 
   const path = `/tokens?name=${encodeURIComponent(name)}`;
-  const change = async (json: unknown, to = path) => ask(server, `PATCH ${to}`, { cookie, json });
+  const change = async (json: unknown) => ask(server, `PATCH ${path}`, { cookie, json });
   const listed = async () => {
     const { tokens } = (await ask(server, 'GET /tokens', { cookie })).body as TokenList;
     const found = tokens.find((token) => token.name === name);
@@ -339,15 +337,6 @@ test('a token is made with a rate, and its rate is changed and taken away within
   }
   await untilStatus(200, send);
 
-  const wrong = [{}, { rate: 5 }, { rate: '5' }, { rate: null, burst: 5 }, { burst: 5 }];
-  for (const one of wrong) assert.deepEqual(errorOf(await change(one)), [400, 40050]);
-  const { body } = await change({ rate: '100 /s' });
-  assert.equal(
-    body.message,
-    'A rate must be a number of creates in a time, such as 100/s, 60/m, 1000/h or 10/d.',
-  );
-  for (const to of ['/tokens', '/tokens?name=nobody'])
-    assert.deepEqual(errorOf(await change({ rate: '1/s' }, to)), [404, 40450]);
   await server.logged((stderr) =>
     /"operator":"alice","token":"slow\/1%","rate":"1\/s","burst":60.*the rate of a token was changed/.test(
       stderr,
@@ -360,58 +349,6 @@ async function untilStatus(status: number, send: () => Promise<Response>): Promi
   const signal = AbortSignal.timeout(60_000);
   while ((await send()).status !== status) await pause(signal);
 }
-
-test('plants are found by name and tag among hundreds of thousands, also a rare one, step by step', async () => {
-  const { server, cookie } = large;
-  const search = async (query: string) =>
-    (await ask(server, `GET /plants?${query}`, { cookie })).body;
-
-  const first = await search('limit=3');
-  const came = { createdAt: '1970-01-01T00:00:01.000Z', createdBy: 'environment' };
-  assert.deepEqual(first, {
-    plants: [
-      { id: '1', name: 'xxxxxxxxxx1', tag: 'odd', ...came },
-      { id: '2', name: 'xxxxxxxxxx2', ...came },
-      { id: '3', name: 'xxxxxxxxxx3', tag: 'odd', ...came },
-    ],
-    next: '3',
-  });
-  assert.equal((await search('')).plants.length, 50);
-  assert.equal((await search('name=&tag=&after=&limit=200')).plants.length, 200);
-  assert.deepEqual((await search('tag=odd&after=100&limit=1')).plants.map(idOf), ['101']);
-  assert.deepEqual((await search('name=x29999&tag=odd&limit=2&after=299992')).plants.map(idOf), [
-    '299993',
-    '299995',
-  ]);
-
-  const found: string[] = [];
-  let step = await search('name=wollEMIA');
-  for (; step.next !== null; step = await search(`name=wollEMIA&after=${step.next}`))
-    found.push(...step.plants.map(idOf));
-  found.push(...step.plants.map(idOf));
-  assert.deepEqual(found, ['5', '299999']);
-  assert.equal(step.next, null);
-
-  let counted = 0;
-  for (let next: string | null = ''; next !== null; ) {
-    const { body } = await ask(server, `GET /plants/count?tag=odd&after=${next}`, { cookie });
-    counted += body.plants;
-    next = body.next;
-  }
-  assert.equal(counted, 150_000);
-});
-
-const idOf = ({ id }: { id: string }) => id;
-
-test('searches beyond the limit of waiting searches get 503, and all further searches are answered', async () => {
-  const { server, cookie } = large;
-  const answers = await Promise.all(
-    Array.from({ length: 30 }, () => ask(server, 'GET /plants?name=none', { cookie })),
-  );
-  const statuses = answers.map(({ status }) => status);
-  assert.deepEqual([...new Set(statuses)].sort(), [200, 503]);
-  assert(statuses.filter((status) => status === 200).length >= 16, `${statuses}`);
-});
 
 test('a plant is shown with when it came and by which token; its id is exact', async () => {
   const { server, cookie } = shared;

@@ -24,7 +24,6 @@ import {
 import { connectRaw } from '../helpers/raw.ts';
 import { runHere } from '../helpers/run-here.ts';
 import { alterStore } from '../helpers/store-file.ts';
-import { underWay } from '../helpers/under-way.ts';
 
 interface Readiness {
   readonly ready: boolean;
@@ -192,15 +191,6 @@ test('a name that is not its own is refused, since it may lead here by DNS rebin
   });
 });
 
-test('an idle connection is closed soon, because the number of connections is small', async (t) => {
-  const { opsUrl } = shared;
-  const port = Number(new URL(opsUrl).port);
-  const used = await connectRaw(t, port);
-  used.send('GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n');
-  assert.equal((await used.reply()).status, 200);
-  assert.equal(await used.closed(), '');
-});
-
 test('pages of other origins are given nothing, and its own may load nothing from elsewhere', async () => {
   const { opsUrl } = shared;
   const reply = await fetch(`${opsUrl}livez`, { headers: { Origin: 'https://evil.example' } });
@@ -288,23 +278,6 @@ test('metrics have help, a type, base units and bounded labels, as Prometheus wa
     assert.doesNotMatch(name, /_(ms|milliseconds|minutes|kb|mb|percent)(_|$)/);
     if (type === 'histogram') assert.match(name, /_(seconds|plants)$/);
   }
-});
-
-test('operators are answered while clients saturate the service', async (t) => {
-  const { plantsUrl, opsUrl } = await startServerOnNewStore(t);
-  let isOver = false;
-  let id = 0;
-  const client = async () => {
-    while (!isOver) await (await create(plantsUrl, { id: (id += 1), name: 'Alder' })).arrayBuffer();
-  };
-  const flood = underWay(Promise.all(Array.from({ length: 64 }, client)));
-  for (let round = 0; round < 10; round += 1) {
-    assert.equal((await fetch(`${opsUrl}livez`)).status, 200);
-    assert.equal((await fetch(`${opsUrl}metrics`)).status, 200);
-  }
-  isOver = true;
-  await flood;
-  assert.equal((await metrics(opsUrl)).value('plant_store_creates_total{outcome="created"}'), id);
 });
 
 test('the listener for operators can be off, and a port that is taken is an error that names the flag', async (t) => {

@@ -3,7 +3,6 @@ import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
   chmodSync,
-  chownSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -215,25 +214,6 @@ describe('a store that this user may not use', { skip: checkoutIsClosed }, () =>
       assert.equal(ended.code, 1);
       chmodSync(folder, 0o700);
     });
-  }
-});
-
-test('serve on a store that may only be read ends with 1 and one line that names it', {
-  skip: checkoutIsClosed,
-}, async (t) => {
-  const folder = await temporaryFolder(t);
-  const store = join(folder, 'plants.db');
-  await storedToken(store, 'my-app');
-  chmodSync(store, 0o444);
-  chmodSync(folder, 0o555);
-  if (user.uid !== undefined) for (const path of [store, folder]) chownSync(path, nobody, nobody);
-  try {
-    const says = new RegExp(
-      `cannot open the store at ${store}: the user \\S+ may not read and write ${store}; change its mode with chmod`,
-    );
-    assertOneLine(asUser('serve', '--port', '0', '--store', `sqlite:${store}`), 1, says);
-  } finally {
-    chmodSync(folder, 0o755);
   }
 });
 

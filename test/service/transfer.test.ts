@@ -159,19 +159,6 @@ test('a round trip through a file of every kind keeps every plant', {
   await Promise.all(endings);
 });
 
-test('pipes lead from one store into another, and through gzip', async (t) => {
-  const { file, store } = await fileFor(t, 'plants.ndjson', lines(...plants));
-  await run(store, 'import', file);
-  const other = join(dirname(file), 'other.db');
-  makeStore(other);
-  const { code, stderr } = await shell(
-    store,
-    `plant-store export --format csv | gzip | gunzip | (STORE=${other}; plant-store import - --format csv)`,
-  );
-  assert.equal(code, 0, stderr);
-  assert.deepEqual(storedPlants(other), storedPlants(store));
-});
-
 test('what is refused is reported with its line, code, message and text, the rest is imported, and the exit code is 1', async (t) => {
   const content = lines(
     plants[0] ?? '',
