@@ -43,6 +43,28 @@ test('a token ends early by a clock that is ahead, late by one that is behind, a
   assert.deepEqual(await admittedAt(rightMs), [false, false]);
 });
 
+test('a session or a link of a clock that was ahead is none by a right clock', async (t) => {
+  await using store = await openStoreAt(await storePath(t));
+  let nowMs = rightMs + yearMs;
+  const sessions = sessionsIn(store, () => nowMs);
+  const operator = { name: 'alice', role: 'operate', validMs: undefined } as const;
+  const issued = await issueToken(store, operator, nowMs);
+  assert('token' in issued);
+  const link = await makeSignInLink(store, nowMs);
+  const signedIn = await sessions.signIn(issued.token);
+  assert(typeof signedIn === 'object');
+  assert.equal(await sessions.operatorOf(signedIn.secret), 'alice');
+
+  nowMs = rightMs;
+  assert.equal(await sessions.operatorOf(signedIn.secret), undefined);
+  assert.equal(await sessions.signInByLink(link.secret), 'unknown');
+  const again = await sessions.signIn(issued.token);
+  assert(typeof again === 'object');
+  assert.equal(await sessions.operatorOf(again.secret), 'alice');
+  nowMs += yearMs;
+  assert.equal(await sessions.operatorOf(again.secret), undefined);
+});
+
 test('no step of the clock changes a rate', (t) => {
   const limiter = rateLimiterIn(rateLimitMemory());
   const rate = { ...(parseRate('1/h') ?? assert.fail()), burst: 1 };

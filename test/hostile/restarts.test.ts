@@ -3,7 +3,10 @@ import { Agent, request } from 'node:http';
 import { test } from 'node:test';
 import { withLimits } from '../helpers/faults.ts';
 import { type RunningServer, startServer, storePath, token } from '../helpers/program.ts';
+import { rawRequest } from '../helpers/raw.ts';
 import { storedPlants } from '../helpers/store-file.ts';
+import { connectCrowd, trickle } from './crowd.ts';
+import { letGoodClientsCreate } from './good-clients.ts';
 import { scale } from './scale.ts';
 
 const skip = process.platform === 'linux' ? false : 'services share a port only on Linux';

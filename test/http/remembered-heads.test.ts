@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { Refusal } from '../../src/contract/problems.ts';
 import { RememberedHeads } from '../../src/http/remembered-heads.ts';
 import { type RequestHead, readHead } from '../../src/http/request-head.ts';
+import { limits } from '../../src/limits.ts';
 
 const start = 'POST /plants HTTP/1.1\r\nHost: a';
 const traceparentWith = (digit: string) => `00-${digit.repeat(32)}-${digit.repeat(16)}-01`;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { readdirSync, readFileSync, watch, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, watch, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
@@ -13,6 +13,7 @@ import {
   takesNoCode,
   temporaryFolder,
 } from '../helpers/program.ts';
+import { skipVisibly } from '../helpers/skips.ts';
 
 function prove(folder: string, variables: Readonly<Record<string, string>> = {}): Promise<Ended> {
   return runProgram(['prove', '--store', `sqlite:${join(folder, 'plants.db')}`], variables);
@@ -175,3 +176,5 @@ test('prove needs a folder that it may write, with room, and says so', async (t)
     /^plant-store: the disk is too full: 512 MiB are needed in .*, and 32 MiB are free; make room, or name a store elsewhere with --store\n$/,
   );
 });
+
+const _anyStore = { flag: 'sqlite:plants.db', env: {} };
