@@ -190,6 +190,7 @@ describe('the console', { skip: withoutChromium(), concurrency: 2 }, () => {
     await page.getByLabel('Order').selectOption('by id');
     await press(page, 'Search');
     await page.getByText('Seedling').first().waitFor({ state: 'detached' });
+    await rows.first().waitFor();
     await press(page, 'Count all that match');
     const found = await rows.count();
     await page.getByText(`${found} plants`, { exact: true }).waitFor();

@@ -8,11 +8,11 @@ import { Refusals } from './refusals.ts';
 import { LinkSignIn, SignIn } from './sign-in.ts';
 import {
   createStore,
+  nothing,
   type PageProps,
   type SourceName,
   type State,
   type Store,
-  useStore,
 } from './state.ts';
 import { Tokens } from './tokens.ts';
 import { Badge, type Children, Dialog, Facts, Failure, h } from './ui.ts';
@@ -62,8 +62,8 @@ function useRoute(): Route {
 }
 
 function App() {
-  const store = useMemo(createStore, []);
-  const state = useStore(store);
+  const [state, setState] = useState(nothing);
+  const store = useMemo(() => createStore(setState), []);
   const route = useRoute();
   const [link, setLink] = useState<string | undefined>();
   const linkHere = route.path === '/sign-in' ? route.query.get('link') : null;
@@ -109,6 +109,9 @@ function Console({ store, state, route, name, notice }: ConsoleProps) {
     event.preventDefault();
     heading.current?.focus();
   };
+  const links = pages.map(({ path: to, title: text }) =>
+    h('a', { href: `#${to}`, 'aria-current': to === page?.path ? 'page' : undefined }, text),
+  );
   const content =
     id !== undefined
       ? h(PlantPage, { key: id, store, id })
@@ -126,19 +129,11 @@ function Console({ store, state, route, name, notice }: ConsoleProps) {
         h('img', { src: '/console/icon.svg', alt: '', width: 24, height: 24 }),
         'Plant Store',
       ),
-      h(Navigation, { page }),
+      h('nav', { 'aria-label': 'Pages' }, links),
       h(Standing, { state }),
       h('b', { class: 'user', title: `Signed in as ${name}` }, name),
       h('button', { onClick: () => store.signOut() }, 'Sign out'),
-      h(
-        'button',
-        {
-          'aria-label': 'Keyboard shortcuts',
-          title: 'Keyboard shortcuts',
-          onClick: shortcuts.show,
-        },
-        '?',
-      ),
+      h('button', { 'aria-label': 'Keyboard shortcuts', onClick: shortcuts.show }, '?'),
     ),
     shortcuts.dialog,
     h(Failure, { error: state.trouble }),
@@ -153,36 +148,18 @@ function Console({ store, state, route, name, notice }: ConsoleProps) {
   ];
 }
 
-/** On a phone it is wider than the window, and scrolls to the current page. */
-function Navigation({ page }: { page: Page | undefined }) {
-  const nav = useRef<HTMLElement>(null);
-  useEffect(() => {
-    const current = nav.current?.querySelector('[aria-current]');
-    current?.scrollIntoView({ inline: 'center', block: 'nearest' });
-  }, [page]);
-  const links = pages.map(({ path, title }) =>
-    h('a', { href: `#${path}`, 'aria-current': path === page?.path ? 'page' : undefined }, title),
-  );
-  return h('nav', { ref: nav, 'aria-label': 'Pages' }, links);
-}
-
 /** Whether the service stores creates, as in `/readyz`. */
 function Standing({ state: { overview, trouble } }: { state: State }) {
-  const badge = trouble
-    ? h(Badge, { tone: 'bad', text: 'no answer' })
-    : overview &&
-      h(Badge, {
-        tone: overview.ready ? 'good' : 'bad',
-        text: overview.ready ? 'ready' : 'not ready',
-      });
-  return h('span', { role: 'status' }, badge);
+  const text = trouble ? 'no answer' : overview?.ready ? 'ready' : 'not ready';
+  const badge = h(Badge, { tone: text === 'ready' ? 'good' : 'bad', text });
+  return h('span', { role: 'status' }, (trouble || overview) && badge);
 }
 
 const pairMs = 1_500;
 
 /**
- * `?` lists the shortcuts, `/` leads to the search, and `g` with the key of a page to the page. They do
- * nothing while somebody types or a dialog is open.
+ * `?` lists the shortcuts, `/` leads to the search, and `g` with the key of a page to the page.
+ * They do nothing while somebody types or a dialog is open.
  */
 function useShortcuts(path: string) {
   const [isListed, setListed] = useState(false);

@@ -17,29 +17,32 @@ import {
 } from './ui.ts';
 
 const columns: readonly Column<ListedBackup>[] = [
-  { head: 'Made', kind: 'time', cell: ({ createdAt }) => h(When, { time: createdAt }) },
-  {
-    head: 'Plants',
-    kind: 'number',
-    cell: ({ plants }) => (plants === null ? '–' : count(plants)),
-  },
-  { head: 'Size', kind: 'number', cell: ({ bytes }) => (bytes === null ? '–' : sizeText(bytes)) },
+  { head: 'Made', cell: ({ createdAt }) => h(When, { time: createdAt }) },
+  { head: 'Plants', kind: 'number', cell: ({ plants }) => shown(plants, count) },
+  { head: 'Size', kind: 'number', cell: ({ bytes }) => shown(bytes, sizeText) },
   {
     head: 'Check',
-    kind: 'check',
     cell: ({ fault }) =>
       fault === null
         ? h(Badge, { tone: 'good', text: 'verified' })
         : [h(Badge, { tone: 'bad', text: 'damaged' }), ` ${fault}`],
   },
-  { head: 'File', kind: 'file', cell: ({ file }) => h('code', {}, file) },
+  { head: 'File', cell: ({ file }) => h('code', {}, file) },
 ];
+
+function shown(figure: number | null, textOf: (figure: number) => string): string {
+  return figure === null ? '–' : textOf(figure);
+}
 
 export function Backups({ store, state: { backups } }: PageProps) {
   const act = useAct();
   if (!backups) return h(Loading, {});
   const { folder, fault, running, leftOut } = backups;
-  if (folder === null) return h(WithoutFolder, {});
+  if (folder === null) {
+    const start = ['Start it with ', h('code', {}, '--backup-to FOLDER')];
+    const says = ['The service has no folder for backups. ', start, ', and it makes backups.'];
+    return h('p', {}, says);
+  }
   const backUp = () =>
     act.run(async () => {
       await store.ask('POST', '/backups');
@@ -48,18 +51,10 @@ export function Backups({ store, state: { backups } }: PageProps) {
   const list =
     backups.backups.length === 0
       ? h('p', { class: 'quiet' }, 'The folder has no backup of this store.')
-      : table({
-          caption: 'Backups',
-          columns,
-          rows: backups.backups,
-          rowKey: ({ file }) => file,
-        });
+      : table({ caption: 'Backups', columns, rows: backups.backups, rowKey: ({ file }) => file });
+  const button = { class: 'main beside', disabled: running !== null, onClick: backUp };
   return [
-    h(
-      'button',
-      { class: 'main beside', disabled: running !== null, onClick: backUp },
-      'Back up now',
-    ),
+    h('button', button, 'Back up now'),
     h(Failure, { error: act.error ?? (fault === null ? undefined : new Error(fault)) }),
     h('section', { class: 'card' }, h(Facts, { facts: factsOf(backups) })),
     h('div', { role: 'status' }, running && h(Progress, running)),
@@ -68,31 +63,18 @@ export function Backups({ store, state: { backups } }: PageProps) {
   ];
 }
 
-function WithoutFolder() {
-  return h(
-    'p',
-    {},
-    'The service has no folder for backups. Start it with ',
-    h('code', {}, '--backup-to FOLDER'),
-    ', and it makes a backup every day.',
-  );
-}
-
 function factsOf({ folder, keep, everySeconds, dueAt, last }: BackupList): Fact[] {
   const schedule =
     everySeconds === null
       ? 'no schedule'
       : [`every ${intervalText(everySeconds * 1_000)}, next `, h(Distance, { time: dueAt })];
-  const outcome =
-    last &&
-    (last.fault === null
-      ? ['succeeded, ', h(Distance, { time: last.ranAt })]
-      : [
-          h(Badge, { tone: 'bad', text: 'failed' }),
-          ' ',
-          h(Distance, { time: last.ranAt }),
-          `: ${last.fault}`,
-        ]);
+  const failed = last?.fault && h(Badge, { tone: 'bad', text: 'failed' });
+  const outcome = last && [
+    failed || 'succeeded',
+    ' ',
+    h(Distance, { time: last.ranAt }),
+    last.fault && `: ${last.fault}`,
+  ];
   return [
     ['Folder', h('code', {}, folder)],
     ['Schedule', schedule],

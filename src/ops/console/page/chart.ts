@@ -6,33 +6,28 @@ import { count, h } from './ui.ts';
 /** index.html loads it as a script: its module is three times as large. */
 declare const uPlot: typeof uPlotModule;
 
-interface Line {
-  readonly label: string;
-  readonly field: Exclude<keyof Sample, 'atMs'>;
-  /** The custom property of the style sheet with the colour. */
-  readonly colour: '--line-1' | '--line-2' | '--line-3';
-}
+/** The field of each line, by its label. */
+type Lines = Readonly<Record<string, Exclude<keyof Sample, 'atMs'>>>;
 
 export interface ChartProps {
   readonly title: string;
   readonly unit: string;
-  readonly lines: readonly Line[];
+  readonly lines: Lines;
   readonly samples: readonly Sample[];
 }
 
-/** So that curves differ by more than their colour. */
-const dashOf = { '--line-1': [], '--line-2': [5, 3], '--line-3': [2, 2] };
+/** So that curves differ by more than their colour, which is the property `--line-1` and so on. */
+const dashes = [[], [5, 3], [2, 2]];
 
 /** Curves of the last minutes, and as text the values at the pointer or else the last ones. */
 export function Chart({ title, unit, lines, samples }: ChartProps) {
   const [pointed, setPointed] = useState<number | undefined>();
   const frame = usePlot(lines, samples, setPointed);
   const sample = samples[pointed ?? -1] ?? samples.at(-1);
-  const readings = lines.map(({ label, field, colour }) => {
-    const text = figure(sample?.[field] ?? null);
-    return { colour, label, text };
-  });
-  const summary = readings.map(({ label, text }) => `${label} ${text}`).join(', ');
+  const readings = Object.entries(lines).map(
+    ([label, field]) => [label, figure(sample?.[field] ?? null)] as const,
+  );
+  const summary = readings.map((reading) => reading.join(' ')).join(', ');
   const time = pointed === undefined || !sample ? '' : clockText(sample.atMs);
   return h(
     'figure',
@@ -41,8 +36,8 @@ export function Chart({ title, unit, lines, samples }: ChartProps) {
       'figcaption',
       {},
       h('h2', {}, title, ' ', h('small', { class: 'quiet' }, time || unit)),
-      readings.map(({ colour, label, text }) =>
-        h('span', { class: `reading ${colour.slice(2)}` }, label, ' ', h('b', {}, text)),
+      readings.map(([label, text], index) =>
+        h('span', { class: `reading line-${index + 1}` }, label, ' ', h('b', {}, text)),
       ),
     ),
     h('div', { ref: frame, role: 'img', 'aria-label': `${title}, ${unit}: ${summary}` }),
@@ -65,7 +60,7 @@ function clockText(ms: number): string {
 
 /** @returns a ref for the element that the plot fills */
 function usePlot(
-  lines: readonly Line[],
+  lines: Lines,
   samples: readonly Sample[],
   onPoint: (index: number | undefined) => void,
 ) {
@@ -92,7 +87,7 @@ function usePlot(
   }, [lines]);
   useEffect(() => {
     const times = samples.map(({ atMs }) => atMs / 1_000);
-    const curves = lines.map(({ field }) => samples.map((sample) => sample[field]));
+    const curves = Object.values(lines).map((field) => samples.map((sample) => sample[field]));
     const [first = 0, last = 0] = [times[0], times.at(-1)];
     plot.current?.batch(() => {
       plot.current?.setData([times, ...curves], false);
@@ -107,7 +102,7 @@ const shortestSeconds = 60;
 
 function optionsFor(
   element: HTMLElement,
-  lines: readonly Line[],
+  lines: Lines,
   onPoint: (index: number | undefined) => void,
 ): uPlotModule.Options {
   // A custom property has the colours of both themes; a property has that of the theme.
@@ -141,10 +136,10 @@ function optionsFor(
     ],
     series: [
       {},
-      ...lines.map(({ label, colour: name }) => ({
+      ...Object.keys(lines).map((label, index) => ({
         label,
-        stroke: colour(name),
-        dash: dashOf[name],
+        stroke: colour(`--line-${index + 1}`),
+        dash: dashes[index] ?? [],
         width: 1.5,
         points: { show: false },
       })),

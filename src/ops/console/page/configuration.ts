@@ -3,7 +3,7 @@ import type { PageProps } from './state.ts';
 import { Badge, type Column, h, Loading, table } from './ui.ts';
 
 const columns: readonly Column<Setting>[] = [
-  { head: 'Flag', kind: 'flag', cell: ({ name }) => h('code', {}, `--${name}`) },
+  { head: 'Flag', cell: ({ name }) => h('code', {}, `--${name}`) },
   {
     head: 'Value in force',
     kind: 'value',
@@ -14,7 +14,6 @@ const columns: readonly Column<Setting>[] = [
   },
   {
     head: 'Origin',
-    kind: 'origin',
     cell: ({ source }) =>
       source === 'default'
         ? h('span', { class: 'quiet' }, source)
@@ -22,7 +21,6 @@ const columns: readonly Column<Setting>[] = [
   },
   {
     head: 'Default',
-    kind: 'default',
     cell: (setting) =>
       setting.default === null
         ? h('span', { class: 'quiet' }, 'none')

@@ -1,5 +1,5 @@
 import { sizeText } from '../../../quantity-text.ts';
-import type { Backup, Check, Matter, Overview } from '../../contract.ts';
+import type { Backup, Matter, Overview } from '../../contract.ts';
 import { Chart, type ChartProps } from './chart.ts';
 import type { PageProps } from './state.ts';
 import {
@@ -18,50 +18,34 @@ const charts: readonly Omit<ChartProps, 'samples'>[] = [
   {
     title: 'Creates',
     unit: 'per second',
-    lines: [
-      { label: 'new', field: 'createdPerSecond', colour: '--line-1' },
-      { label: 'retries', field: 'samePerSecond', colour: '--line-2' },
-    ],
+    lines: { new: 'createdPerSecond', retries: 'samePerSecond' },
   },
   {
     title: 'Not stored',
     unit: 'per second',
-    lines: [
-      { label: 'refused', field: 'refusedPerSecond', colour: '--line-1' },
-      { label: 'id taken', field: 'takenPerSecond', colour: '--line-2' },
-      { label: 'failed', field: 'failedPerSecond', colour: '--line-3' },
-    ],
+    lines: {
+      refused: 'refusedPerSecond',
+      'id taken': 'takenPerSecond',
+      failed: 'failedPerSecond',
+    },
   },
-  {
-    title: 'Latency',
-    unit: 'ms',
-    lines: [
-      { label: 'p50', field: 'p50Ms', colour: '--line-1' },
-      { label: 'p99', field: 'p99Ms', colour: '--line-2' },
-    ],
-  },
+  { title: 'Latency', unit: 'ms', lines: { p50: 'p50Ms', p99: 'p99Ms' } },
   {
     title: 'Load',
     unit: 'now',
-    lines: [
-      { label: 'connections', field: 'connections', colour: '--line-1' },
-      { label: 'waiting plants', field: 'queuePlants', colour: '--line-2' },
-    ],
+    lines: { connections: 'connections', 'waiting plants': 'queuePlants' },
   },
 ];
 
 export function OverviewPage({ state: { overview, samples } }: PageProps) {
   if (!overview) return h(Loading, {});
+  const curves = charts.map((chart) => h(Chart, { ...chart, samples }));
   return h(
     'div',
     { class: 'overview' },
     h('div', { class: 'tiles' }, tilesOf(overview)),
     h(Attention, { matters: overview.attention }),
-    h(
-      'div',
-      { class: 'charts' },
-      charts.map((chart) => h(Chart, { ...chart, samples })),
-    ),
+    h('div', { class: 'charts' }, curves),
     h(Facts, { facts: factsOf(overview), kind: 'short' }),
   );
 }
@@ -107,7 +91,7 @@ function tile(name: string, figure: Children, says: Children) {
   );
 }
 
-function Ready({ ready, checks }: { ready: boolean; checks: readonly Check[] }) {
+function Ready({ ready, checks }: Pick<Overview, 'ready' | 'checks'>) {
   if (!ready) return h(Badge, { tone: 'bad', text: 'not ready' });
   return checks.every(({ level }) => level === 'ok')
     ? h(Badge, { tone: 'good', text: 'ready' })

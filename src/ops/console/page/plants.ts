@@ -17,10 +17,10 @@ import {
 } from './ui.ts';
 
 const columns: readonly Column<StoredPlant>[] = [
-  { head: 'Id', kind: 'id', cell: ({ id }) => h('a', { href: `#/plants/${id}` }, id) },
+  { head: 'Id', cell: ({ id }) => h('a', { href: `#/plants/${id}` }, id) },
   { head: 'Name', kind: 'name', cell: ({ name }) => h(ExactText, { text: name }) },
   { head: 'Tag', kind: 'tag', cell: ({ tag }) => h(Tag, { tag }) },
-  { head: 'Created', kind: 'time', cell: ({ createdAt }) => h(When, { time: createdAt }) },
+  { head: 'Created', cell: ({ createdAt }) => h(When, { time: createdAt }) },
   { head: 'By', kind: 'client', cell: ({ createdBy }) => h(ExactText, { text: createdBy }) },
 ];
 
@@ -49,15 +49,12 @@ function Filters({ query }: { query: URLSearchParams }) {
   const search = (event: SubmitEvent) => {
     event.preventDefault();
     const form = new FormData(event.currentTarget as HTMLFormElement);
-    const value = (name: string) => `${form.get(name) ?? ''}`.trim();
-    if (value('id') !== '') {
-      location.hash = `#/plants/${encodeURIComponent(value('id'))}`;
-      return;
-    }
-    const times = timeFields.map(([name]) => [name, isoText(value(name))]);
-    const texts = ['name', 'tag', 'createdBy', 'order'].map((name) => [name, value(name)]);
-    const wanted = [...texts, ...times].filter(([, one]) => one !== '');
-    location.hash = `#/plants?${new URLSearchParams(wanted as [string, string][])}`;
+    for (const [name] of timeFields) form.set(name, isoText(`${form.get(name)}`));
+    const all = [...form].map(([name, value]) => [name, `${value}`.trim()]);
+    const { id, ...wanted } = Object.fromEntries(all.filter(([, value]) => value !== ''));
+    location.hash = id
+      ? `#/plants/${encodeURIComponent(id)}`
+      : `#/plants?${new URLSearchParams(wanted)}`;
   };
   const orders = [
     { value: '', text: 'newest first' },
@@ -118,7 +115,7 @@ interface Search {
   /** Where the search goes on; null at the end. */
   readonly next: string | null;
   readonly isSearching: boolean;
-  readonly error?: Error;
+  readonly error?: Error | undefined;
 }
 
 const pagePlants = 50;
@@ -132,21 +129,20 @@ function useSearch(ask: Ask, query: URLSearchParams) {
   async function goOn(from: Search): Promise<void> {
     const { signal } = (ending.current = new AbortController());
     const wanted = from.plants.length + pagePlants;
-    let now: Search = { plants: from.plants, next: from.next, isSearching: true };
+    let { plants, next } = from;
+    let error: Error | undefined;
     try {
-      while (now.isSearching && now.next !== null) {
-        setSearch(now);
-        const limit = wanted - now.plants.length;
-        const path = `/plants?${partQuery(query, now.next, `${limit}`)}`;
-        const part = await ask<PlantPart>('GET', path, { signal });
-        const plants = [...now.plants, ...part.plants];
-        now = { plants, next: part.next, isSearching: plants.length < wanted };
+      while (plants.length < wanted && next !== null) {
+        setSearch({ plants, next, isSearching: true });
+        const path = `/plants?${partQuery(query, next, `${wanted - plants.length}`)}`;
+        const part: PlantPart = await ask('GET', path, { signal });
+        plants = [...plants, ...part.plants];
+        next = part.next;
       }
-      setSearch({ ...now, isSearching: false });
-    } catch (error) {
-      if (signal.aborted) setSearch({ ...now, isSearching: false });
-      else setSearch({ ...now, isSearching: false, error: error as Error });
+    } catch (fault) {
+      if (!signal.aborted) error = fault as Error;
     }
+    setSearch({ plants, next, isSearching: false, error });
   }
 
   useEffect(() => {

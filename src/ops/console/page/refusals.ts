@@ -4,8 +4,8 @@ import type { PageProps } from './state.ts';
 import { type Column, choice, count, ExactText, h, Loading, table, When } from './ui.ts';
 
 const columns: readonly Column<RefusedRequest>[] = [
-  { head: 'Time', kind: 'time', cell: ({ at }) => h(When, { time: at }) },
-  { head: 'Code', kind: 'code', cell: ({ code }) => code },
+  { head: 'Time', cell: ({ at }) => h(When, { time: at }) },
+  { head: 'Code', cell: ({ code }) => code },
   {
     head: 'Message',
     kind: 'message',
@@ -19,8 +19,8 @@ const columns: readonly Column<RefusedRequest>[] = [
         ? h('span', { class: 'quiet' }, 'not known')
         : h('div', { title: token }, h(ExactText, { text: token })),
   },
-  { head: 'Address', kind: 'address', cell: ({ client }) => client },
-  { head: 'Request', kind: 'request', cell: ({ requestId }) => h('code', {}, requestId) },
+  { head: 'Address', cell: ({ client }) => client },
+  { head: 'Request', cell: ({ requestId }) => h('code', {}, requestId) },
 ];
 
 const rowsShown = 100;
@@ -35,7 +35,8 @@ export function Refusals({ state: { refusals }, query }: PageProps) {
   const found = useMemo(
     () =>
       (all ?? [])
-        .filter((one) => (code === '' || `${one.code}` === code) && isOf(one, client))
+        .filter((one) => ['', `${one.code}`].includes(code))
+        .filter((one) => ['', clientOf(one)].includes(client))
         .toReversed(),
     [all, code, client],
   );
@@ -81,10 +82,6 @@ function toggle(name: string, isOn: boolean, onClick: () => void) {
 /** Who has sent a request: the name of the token, or else the address. */
 function clientOf({ token, client }: RefusedRequest): string {
   return token ?? client;
-}
-
-function isOf(refused: RefusedRequest, client: string): boolean {
-  return client === '' || clientOf(refused) === client;
 }
 
 /** All values, the most frequent first, with their numbers. */

@@ -1,4 +1,3 @@
-import { useEffect, useState } from 'preact/hooks';
 import type {
   BackupList,
   Configuration,
@@ -13,31 +12,21 @@ import type {
   TokenList,
 } from '../../contract.ts';
 
-/** The service has answered with an error. */
-class ApiError extends Error {
-  override readonly name = 'ApiError';
-  readonly status: number;
-
-  constructor(status: number, message: string) {
-    super(message);
-    this.status = status;
-  }
-}
-
-export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
-
 interface Options {
   readonly signal?: AbortSignal;
   readonly body?: object;
 }
 
-/** Asks the API. Rejects with a sentence for the operator, or with the reason of the signal. */
-export type Ask = <Reply>(method: Method, path: string, options?: Options) => Promise<Reply>;
+export type Ask = typeof ask;
 
 const answerMs = 10_000;
 
+/**
+ * Asks the API. Rejects with a sentence for the operator, whose cause is the status of the reply if
+ * there is one, or with the reason of the signal.
+ */
 async function ask<Reply>(
-  method: Method,
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
   path: string,
   { signal, body }: Options = {},
 ): Promise<Reply> {
@@ -56,7 +45,7 @@ async function ask<Reply>(
   };
   const retrySeconds = response.headers.get('Retry-After');
   const wait = response.status === 429 ? ` Try again in ${retrySeconds} s.` : '';
-  throw new ApiError(response.status, message + wait);
+  throw new Error(message + wait, { cause: response.status });
 }
 
 /** What is known of the service. Undefined: not yet. */
@@ -76,7 +65,7 @@ export interface State {
   readonly trouble: Error | undefined;
 }
 
-const nothing: State = {
+export const nothing: State = {
   session: 'unknown',
   overview: undefined,
   samples: [],
@@ -88,9 +77,6 @@ const nothing: State = {
 };
 
 export interface Store {
-  state(): State;
-  /** @returns ends the subscription */
-  subscribe(listener: () => void): () => void;
   /** Polls the overview, and the source of the page that is shown. */
   show(source: SourceName): void;
   /** Polls now, after a change. */
@@ -159,18 +145,17 @@ const sources = {
 export type SourceName = keyof typeof sources;
 
 /** Polls the service while the page is visible, less often while the service does not answer. */
-export function createStore(): Store {
+export function createStore(onChange: (state: State) => void): Store {
   let state = nothing;
   let shown: SourceName = 'overview';
   let round = 0;
   let failures = 0;
   let underWay = new AbortController();
   let timer: ReturnType<typeof setTimeout> | undefined;
-  const listeners = new Set<() => void>();
 
   function set(change: Partial<State>): void {
     state = { ...state, ...change };
-    for (const listener of listeners) listener();
+    onChange(state);
   }
 
   const askInSession: Ask = (...request) =>
@@ -179,8 +164,8 @@ export function createStore(): Store {
       throw error;
     });
 
-  function endSession(error: unknown): void {
-    if (error instanceof ApiError && error.status === 401 && isSignedIn())
+  function endSession(error: Error): void {
+    if (error.cause === 401 && isSignedIn())
       set({ ...nothing, session: { why: 'Your session has ended. Sign in again to go on here.' } });
   }
 
@@ -205,7 +190,7 @@ export function createStore(): Store {
       if (signal.aborted) return;
       failures = Math.min(failures + 1, doublingsMax);
       set({ trouble: error as Error });
-      endSession(error);
+      endSession(error as Error);
     }
     round = failures > 0 ? 0 : round + 1;
     timer = setTimeout(poll, everyMs * 2 ** failures);
@@ -223,11 +208,6 @@ export function createStore(): Store {
 
   document.addEventListener('visibilitychange', refresh);
   return {
-    state: () => state,
-    subscribe(listener) {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
     show(source) {
       shown = source;
       refresh();
@@ -238,8 +218,7 @@ export function createStore(): Store {
       try {
         begin(await ask<Session>('GET', '/session'), notice);
       } catch (error) {
-        if (error instanceof ApiError && error.status === 401)
-          return set({ session: { why: notice } });
+        if ((error as Error).cause === 401) return set({ session: { why: notice } });
         set({ trouble: error as Error });
         setTimeout(() => void this.resume(notice), everyMs);
       }
@@ -252,10 +231,4 @@ export function createStore(): Store {
       set({ ...nothing, session: { why: '' } });
     },
   };
-}
-
-export function useStore(store: Store): State {
-  const [state, setState] = useState(store.state);
-  useEffect(() => store.subscribe(() => setState(store.state())), [store]);
-  return state;
 }

@@ -18,28 +18,40 @@ import {
   Dialog,
   Distance,
   ExactText,
-  Form,
+  FormDialog,
   field,
   h,
   Loading,
   localText,
   Result,
   table,
-  useAct,
 } from './ui.ts';
 
-type Opened = 'create' | { readonly what: 'rotate' | 'rate' | 'revoke'; readonly token: Token };
+type Change = 'rotate' | 'rate' | 'revoke';
+
+type Opened = 'create' | Secret | { readonly what: Change; readonly token: Token };
+
+/** A new secret, with what there is to say of the one before. */
+interface Secret extends CreatedToken {
+  readonly says?: string;
+}
 
 export function Tokens({ store, state: { tokens, session } }: PageProps) {
   const [opened, setOpened] = useState<Opened | undefined>();
   const [done, setDone] = useState('');
   if (!tokens) return h(Loading, {});
-  const close = (says = '') => {
+  const onClose = (says = '') => {
     setOpened(undefined);
     setDone(says);
     store.refresh();
   };
-  const own = typeof session === 'object' && 'name' in session ? session.name : '';
+  const dialogOf = (one: Opened) => {
+    if (one === 'create') return h(CreateDialog, { store, onSecret: setOpened, onClose });
+    if (!('what' in one)) return h(SecretDialog, { ...one, onClose });
+    const { what, token } = one;
+    const isOwn = typeof session === 'object' && 'name' in session && session.name === token.name;
+    return h(dialogs[what], { store, token, isOwn, onSecret: setOpened, onClose });
+  };
   const { since, leftOut } = tokens;
   return [
     h('button', { class: 'main beside', onClick: () => setOpened('create') }, 'Create a token'),
@@ -58,14 +70,7 @@ export function Tokens({ store, state: { tokens, session } }: PageProps) {
       '.',
       leftOut > 0 && ` ${count(leftOut)} older expired and revoked tokens are not shown.`,
     ),
-    opened === 'create' && h(CreateDialog, { store, onClose: close }),
-    typeof opened === 'object' &&
-      h(dialogs[opened.what], {
-        store,
-        token: opened.token,
-        isOwn: opened.token.name === own,
-        onClose: close,
-      }),
+    opened && dialogOf(opened),
   ];
 }
 
@@ -86,53 +91,38 @@ const toneOf = { valid: 'good', rotated: 'warning', expired: '', revoked: '' } a
 function columnsWith(open: (opened: Opened) => void): readonly Column<Token>[] {
   return [
     { head: 'Name', kind: 'name', cell: ({ name }) => h(ExactText, { text: name }) },
-    {
-      head: 'State',
-      kind: 'state',
-      cell: ({ state, expiresSoon }) =>
-        expiresSoon
-          ? h(Badge, { tone: 'warning', text: `${state}, ends soon` })
-          : h(Badge, { tone: toneOf[state], text: state }),
-    },
-    {
-      head: 'Role',
-      kind: 'role',
-      cell: ({ role, rate }) => (rate === null ? role : `${role}, ${rate}`),
-    },
+    { head: 'State', cell: stateOf },
+    { head: 'Role', cell: ({ role, rate }) => (rate === null ? role : `${role}, ${rate}`) },
     {
       head: 'New plants',
       kind: 'number',
       cell: ({ figures }) => (figures ? count(figures.created) : '–'),
     },
-    {
-      head: 'Refused',
-      kind: 'number',
-      cell: ({ figures, name }) =>
-        figures && figures.refused > 0
-          ? h(
-              'a',
-              { href: `#/refusals?${new URLSearchParams({ client: name })}` },
-              count(figures.refused),
-            )
-          : '–',
-    },
-    {
-      head: 'Last used',
-      kind: 'distance',
-      cell: ({ lastUsedAt }) => h(Distance, { time: lastUsedAt, or: 'never' }),
-    },
+    { head: 'Refused', kind: 'number', cell: refusedOf },
+    { head: 'Last used', cell: ({ lastUsedAt }) => h(Distance, { time: lastUsedAt, or: 'never' }) },
     {
       head: 'End',
-      kind: 'distance',
       cell: ({ revokedAt, expiresAt }) => h(Distance, { time: revokedAt ?? expiresAt, or: 'none' }),
     },
     { head: 'Change', kind: 'change', cell: (token) => changesOf(token, open) },
   ];
 }
 
+function stateOf({ state, expiresSoon }: Token): Children {
+  return expiresSoon
+    ? h(Badge, { tone: 'warning', text: `${state}, ends soon` })
+    : h(Badge, { tone: toneOf[state], text: state });
+}
+
+function refusedOf({ figures, name }: Token): Children {
+  if (!figures?.refused) return '–';
+  const href = `#/refusals?${new URLSearchParams({ client: name })}`;
+  return h('a', { href }, count(figures.refused));
+}
+
 function changesOf(token: Token, open: (opened: Opened) => void): Children {
   if (token.state !== 'valid') return undefined;
-  const button = (what: 'rotate' | 'rate' | 'revoke', verb: string) =>
+  const button = (what: Change, verb: string) =>
     h(
       'button',
       { 'aria-label': `${verb} ${token.name}`, onClick: () => open({ what, token }) },
@@ -145,29 +135,23 @@ function changesOf(token: Token, open: (opened: Opened) => void): Children {
   ];
 }
 
-interface CreateDialogProps {
+interface CreateProps {
   readonly store: Store;
+  readonly onSecret: (secret: Secret) => void;
   /** @param says what was done */
   readonly onClose: (says?: string) => void;
 }
 
-function CreateDialog({ store, onClose }: CreateDialogProps) {
-  const act = useAct();
-  const [secret, setSecret] = useState<CreatedToken | undefined>();
-  if (secret) return h(SecretDialog, { key: 'secret', secret, onClose });
+function CreateDialog({ store, onSecret, onClose }: CreateProps) {
   const roles = [
     { value: 'create', text: 'create plants' },
     { value: 'operate', text: 'operate the service' },
   ];
-  const create = async (form: FormData) => {
+  const onSubmit = async (form: FormData) => {
     const role = form.get('role') as NewToken['role'];
-    const body: NewToken = {
-      name: `${form.get('name')}`,
-      role,
-      expiresInDays: numberIn(form, 'days'),
-      ...(role === 'create' ? rateIn(form) : {}),
-    };
-    setSecret(await store.ask<CreatedToken>('POST', '/tokens', { body }));
+    const wish = { name: `${form.get('name')}`, role, expiresInDays: numberIn(form, 'days') };
+    const body: NewToken = { ...wish, ...(role === 'create' ? rateIn(form) : {}) };
+    onSecret(await store.ask<CreatedToken>('POST', '/tokens', { body }));
   };
   const children = [
     field('Name', { name: 'name', required: true, autoFocus: true }),
@@ -175,11 +159,10 @@ function CreateDialog({ store, onClose }: CreateDialogProps) {
     daysField('Days until it expires (empty: never)'),
     rateFields(),
   ];
-  const form = h(Form, { act, verb: 'Create', onSubmit: create, onCancel: onClose, children });
-  return h(Dialog, { key: 'form', title: 'Create a token', onClose, children: form });
+  return h(FormDialog, { title: 'Create a token', verb: 'Create', onSubmit, onClose, children });
 }
 
-interface TokenDialogProps extends CreateDialogProps {
+interface ChangeProps extends CreateProps {
   readonly token: Token;
   /** Whether the operator has signed in with this token. */
   readonly isOwn: boolean;
@@ -193,20 +176,15 @@ const graces = [
   { value: '720', text: 'for 30 days' },
 ];
 
-function RotateDialog({ store, token, isOwn, onClose }: TokenDialogProps) {
-  const act = useAct();
-  const [secret, setSecret] = useState<RotatedToken | undefined>();
-  if (secret) {
-    const { previousUntil } = secret;
-    const until = previousUntil === null ? 'has ended' : `ends at ${localText(previousUntil)}`;
-    const children = h('p', {}, `The old secret ${until}.`);
-    return h(SecretDialog, { key: 'secret', secret, onClose, children });
-  }
+function RotateDialog({ store, token, isOwn, onSecret, onClose }: ChangeProps) {
   const { name, expiresAt } = token;
-  const rotate = async (form: FormData) => {
-    const expiresInDays = numberIn(form, 'days');
-    const body: Rotation = { name, graceHours: Number(form.get('grace')), expiresInDays };
-    setSecret(await store.ask<RotatedToken>('POST', '/tokens/rotation', { body }));
+  const onSubmit = async (form: FormData) => {
+    const graceHours = Number(form.get('grace'));
+    const body: Rotation = { name, graceHours, expiresInDays: numberIn(form, 'days') };
+    const rotated = await store.ask<RotatedToken>('POST', '/tokens/rotation', { body });
+    const { previousUntil: until } = rotated;
+    const end = until === null ? 'has ended' : `ends at ${localText(until)}`;
+    onSecret({ ...rotated, says: `The old secret ${end}.` });
   };
   const life = expiresAt === null ? 'never' : 'a term as long as the last one';
   const children = [
@@ -215,14 +193,12 @@ function RotateDialog({ store, token, isOwn, onClose }: TokenDialogProps) {
     daysField(`Days until the new secret expires (empty: ${life})`),
     isOwn && h('p', {}, 'You have signed in with it: your session ends with the old secret.'),
   ];
-  const form = h(Form, { act, verb: 'Rotate', onSubmit: rotate, onCancel: onClose, children });
-  return h(Dialog, { key: 'form', title: 'Rotate the token', onClose, children: form });
+  return h(FormDialog, { title: 'Rotate the token', verb: 'Rotate', onSubmit, onClose, children });
 }
 
-function RateDialog({ store, token, onClose }: TokenDialogProps) {
-  const act = useAct();
+function RateDialog({ store, token, onClose }: ChangeProps) {
   const { name } = token;
-  const change = async (form: FormData) => {
+  const onSubmit = async (form: FormData) => {
     const path = `/tokens?name=${encodeURIComponent(name)}`;
     const { rate } = await store.ask<ChangedRate>('PATCH', path, { body: rateIn(form) });
     onClose(`${name} may send ${rate ?? 'as many creates as the service takes'}.`);
@@ -231,14 +207,12 @@ function RateDialog({ store, token, onClose }: TokenDialogProps) {
     h('p', {}, 'All services use the new rate of ', named(name), ' within 2 seconds.'),
     rateFields(token),
   ];
-  const form = h(Form, { act, verb: 'Change', onSubmit: change, onCancel: onClose, children });
-  return h(Dialog, { title: 'Change the rate', onClose, children: form });
+  return h(FormDialog, { title: 'Change the rate', verb: 'Change', onSubmit, onClose, children });
 }
 
-function RevokeDialog({ store, token, isOwn, onClose }: TokenDialogProps) {
-  const act = useAct();
+function RevokeDialog({ store, token, isOwn, onClose }: ChangeProps) {
   const { name, lastUsedAt } = token;
-  const revoke = async () => {
+  const onSubmit = async () => {
     await store.ask('DELETE', `/tokens?name=${encodeURIComponent(name)}`);
     onClose(`${name} is revoked.`);
   };
@@ -247,53 +221,44 @@ function RevokeDialog({ store, token, isOwn, onClose }: TokenDialogProps) {
     h('p', {}, 'Last used: ', h(Distance, { time: lastUsedAt, or: 'never' })),
     isOwn && h('p', {}, 'You have signed in with it, and will be signed out.'),
   ];
-  const form = h(Form, {
-    ...{ act, verb: 'Revoke', isDangerous: true, onSubmit: revoke, onCancel: onClose, children },
-  });
-  return h(Dialog, { title: 'Revoke the token?', onClose, children: form });
+  const props = { title: 'Revoke the token?', verb: 'Revoke', isDangerous: true };
+  return h(FormDialog, { ...props, onSubmit, onClose, children });
 }
 
 const dialogs = { rotate: RotateDialog, rate: RateDialog, revoke: RevokeDialog };
 
-interface SecretDialogProps {
-  readonly secret: CreatedToken;
-  readonly onClose: () => void;
-  readonly children?: Children;
-}
-
 /** The only place where a secret is shown. */
-function SecretDialog({ secret: { name, token }, onClose, children }: SecretDialogProps) {
+function SecretDialog({ name, token, says, onClose }: Secret & Pick<CreateProps, 'onClose'>) {
   const input = useRef<HTMLInputElement>(null);
-  const [says, setSays] = useState('');
+  const [copied, setCopied] = useState('');
   useEffect(() => input.current?.select(), []);
   const copy = () => {
     input.current?.select();
     // A page has a clipboard only by TLS or from this machine.
     const copying = navigator.clipboard?.writeText(token) ?? Promise.reject();
     copying.then(
-      () => setSays('Copied.'),
-      () => setSays('The secret is selected: press Ctrl+C.'),
+      () => setCopied('Copied.'),
+      () => setCopied('The secret is selected: press Ctrl+C.'),
     );
   };
-  const secret = h('input', {
-    ref: input,
-    class: 'mono',
-    readOnly: true,
-    'aria-label': 'Secret',
-    value: token,
-  });
-  const content = [
+  const shown = { class: 'mono', readOnly: true, 'aria-label': 'Secret', value: token };
+  const children = [
     h('p', {}, 'The secret of ', named(name), '. It is shown only now.'),
-    h('div', { class: 'row' }, secret, h('button', { onClick: copy }, 'Copy')),
-    h(Result, { says }),
-    children,
+    h(
+      'div',
+      { class: 'row' },
+      h('input', { ref: input, ...shown }),
+      h('button', { onClick: copy }, 'Copy'),
+    ),
+    h(Result, { says: copied }),
+    says && h('p', {}, says),
     h(
       'p',
       { class: 'actions' },
-      h('button', { class: 'main', onClick: onClose }, 'I have kept it'),
+      h('button', { class: 'main', onClick: () => onClose() }, 'I have kept it'),
     ),
   ];
-  return h(Dialog, { title: 'Keep the secret', isKept: true, onClose, children: content });
+  return h(Dialog, { title: 'Keep the secret', isKept: true, onClose, children });
 }
 
 function named(name: string): Children {

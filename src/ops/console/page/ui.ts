@@ -100,8 +100,8 @@ export function Loading() {
 
 export interface Column<Row> {
   readonly head: string;
-  /** Of the cells, for the style of the column. */
-  readonly kind: string;
+  /** Of the cells, if the column has a style of its own. */
+  readonly kind?: string;
   readonly cell: (row: Row) => Children;
 }
 
@@ -116,10 +116,14 @@ interface TableProps<Row> {
 /** A table in a box that scrolls where the window is narrower. */
 export function table<Row>({ caption, columns, rows, rowKey }: TableProps<Row>): VNode {
   const heads = columns.map(({ head, kind }) => h('th', { scope: 'col', class: kind }, head));
-  const cellOf = ({ kind, cell }: Column<Row>, index: number, row: Row) =>
-    index === 0
-      ? h('th', { scope: 'row', class: kind }, cell(row))
-      : h('td', { class: kind }, cell(row));
+  const rowOf = (row: Row) => {
+    const cells = columns.map(({ kind, cell }, index) =>
+      index === 0
+        ? h('th', { scope: 'row', class: kind }, cell(row))
+        : h('td', { class: kind }, cell(row)),
+    );
+    return h('tr', { key: rowKey(row) }, cells);
+  };
   return h(
     'div',
     { class: 'card', role: 'region', 'aria-label': caption, tabIndex: 0 },
@@ -128,17 +132,7 @@ export function table<Row>({ caption, columns, rows, rowKey }: TableProps<Row>):
       {},
       h('caption', { class: 'unseen' }, caption),
       h('thead', {}, h('tr', {}, heads)),
-      h(
-        'tbody',
-        {},
-        rows.map((row) =>
-          h(
-            'tr',
-            { key: rowKey(row) },
-            columns.map((column, index) => cellOf(column, index, row)),
-          ),
-        ),
-      ),
+      h('tbody', {}, rows.map(rowOf)),
     ),
   );
 }
@@ -182,20 +176,14 @@ export function Facts({ facts, kind }: { facts: readonly Fact[]; kind?: 'short' 
 }
 
 /** Something that a button or a form asks the service to do. */
-export interface Act {
-  readonly isUnderWay: boolean;
-  readonly error: Error | undefined;
-  /** Does nothing while another call is under way. */
-  run(work: () => Promise<unknown>): void;
-}
-
-export function useAct(): Act {
+export function useAct() {
   const [isUnderWay, setUnderWay] = useState(false);
   const [error, setError] = useState<Error | undefined>();
   return {
     isUnderWay,
     error,
-    run(work) {
+    /** Does nothing while another call is under way. */
+    run(work: () => Promise<unknown>): void {
       if (isUnderWay) return;
       setUnderWay(true);
       setError(undefined);
@@ -206,24 +194,23 @@ export function useAct(): Act {
   };
 }
 
-interface FormProps {
-  readonly act: Act;
+interface FormDialogProps extends DialogProps {
   /** Of the button that submits. */
   readonly verb: string;
   readonly isDangerous?: boolean;
   readonly onSubmit: (form: FormData) => Promise<unknown>;
-  readonly onCancel: () => void;
-  readonly children?: Children;
 }
 
 /** A form in a dialog. The service says what is wrong in it. */
-export function Form({ act, verb, isDangerous = false, onSubmit, onCancel, children }: FormProps) {
+export function FormDialog({ title, verb, isDangerous, ...props }: FormDialogProps) {
+  const { onSubmit, onClose, children } = props;
+  const act = useAct();
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
     const form = new FormData(event.currentTarget as HTMLFormElement);
     act.run(() => onSubmit(form));
   };
-  return h(
+  const form = h(
     'form',
     { onSubmit: submit },
     children,
@@ -231,10 +218,11 @@ export function Form({ act, verb, isDangerous = false, onSubmit, onCancel, child
     h(
       'p',
       { class: 'actions' },
-      h('button', { type: 'button', onClick: onCancel }, 'Cancel'),
+      h('button', { type: 'button', onClick: () => onClose() }, 'Cancel'),
       h('button', { class: isDangerous ? 'main danger' : 'main' }, verb),
     ),
   );
+  return h(Dialog, { title, onClose, children: form });
 }
 
 /** An input with its label. */
