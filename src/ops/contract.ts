@@ -40,15 +40,11 @@ interface StoreState extends StoreSizes {
   readonly promise: string | null;
   /** Of the last count, and those created here since. Null before the first count. */
   readonly plants: number | null;
-  readonly countedAt: Time | null;
 }
 
 export interface Backup {
   readonly file: string;
-  /**
-   * Whether the machine of the service has no such file. The backup of a database may be on another
-   * machine.
-   */
+  /** The file is not on the machine of the service. That of a database may be on another. */
   readonly isFileGone: boolean;
   readonly finishedAt: Time;
   readonly plants: number;
@@ -179,15 +175,9 @@ export interface Token {
   readonly rate: string | null;
   /** Creates to each node at once after a pause; null without a rate. */
   readonly burst: number | null;
-  /**
-   * Names of operators, `command line` with the user of the machine, or `first start`; null if it is
-   * not known.
-   */
+  /** An operator, `command line` with the user of the machine, or `first start`; null: unknown. */
   readonly createdBy: string | null;
-  /**
-   * Requests that this node has answered since its start; a second late. Null: none, or it is counted
-   * with `all others`.
-   */
+  /** Requests that this node has answered since its start. Null: none, or with `all others`. */
   readonly figures: {
     readonly created: number;
     /** Also taken and failed creates, and requests after the end of the token. */

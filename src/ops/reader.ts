@@ -21,8 +21,8 @@ export type ReaderOrder = ReaderRequest | 'close';
 export interface ReaderThread extends AsyncDisposable {
   /**
    * @param signal its abort cancels a read that has not begun
-   * @throws StoreError (`unavailable`) if `limits.ops.readsMax` reads wait, or the thread has failed;
-   * the next read starts another thread
+   * @throws StoreError (`unavailable`) if `limits.ops.readsMax` reads wait, or the thread has
+   * failed; the next read starts another thread
    */
   read<N extends Name>(
     name: N,

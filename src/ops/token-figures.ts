@@ -4,8 +4,8 @@ import { limits } from '../limits.ts';
 import { otherTokens } from '../store/tokens.ts';
 
 /**
- * What became of the requests of a token, a subject or the fixed token since the start. The requests
- * of a token that is revoked or expired are refusals with the problem `tokenInvalid`.
+ * What became of the requests of a token, a subject or the fixed token since the start. The
+ * requests of a revoked or expired token are refusals with the problem `tokenInvalid`.
  */
 export interface TokenFigures extends Readonly<Omit<RequestCounts, 'id' | 'refusals'>> {
   readonly refusals: ReadonlyMap<ProblemName, RefusalFigures>;

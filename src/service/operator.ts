@@ -12,8 +12,7 @@ import { createHealth, type Phase, type Space } from '../ops/health/health.ts';
 import { startHeartbeat } from '../ops/health/heartbeat.ts';
 import { probes } from '../ops/health/probes.ts';
 import { listenForOperators } from '../ops/listener.ts';
-import { type FigureSources, gatherFigures } from '../ops/metrics/figures.ts';
-import { readTokensRarely } from '../ops/metrics/live-tokens.ts';
+import { type FigureSources, gatherFigures, liveTokensOf } from '../ops/metrics/figures.ts';
 import { plantCount } from '../ops/metrics/plant-count.ts';
 import { createsOf, startSamples } from '../ops/metrics/samples.ts';
 import { openReaderThread, type ReaderThread } from '../ops/reader.ts';
@@ -99,7 +98,6 @@ export async function openOperator(options: OperatorOptions): Promise<Operator> 
         location: engineOf(config.store).wholeText,
         settings: inForce(settings, new URL(listener.origin).port, options),
         startedAtMs: performance.timeOrigin,
-        tokenFigures: options.tokenFigures,
         refusedRequests: options.refusedRequests,
         backups: options.backups,
         sessions: sessionsIn(store, Date.now),
@@ -158,10 +156,10 @@ function observe(options: OperatorOptions, phase: () => Phase, starting: AsyncDi
   const reader = starting.use(openReader(config.store, log));
   const space = spaceOf(config.store);
   const sizes = () => sizesOf(config.store, store, space);
-  const lastCount = plantCount(reader, () => createsOf(httpThreads, 'created'), Date.now);
+  const plants = plantCount(reader, () => createsOf(httpThreads, 'created'));
   const lastBackup = () => lastBackupOf(config.store, store);
   const lastRun = () => options.backups?.last() ?? null;
-  const liveTokens = readTokensRarely(store, Date.now);
+  const liveTokens = liveTokensOf(store);
   const health = createHealth({
     heartbeat,
     threads,
@@ -171,13 +169,12 @@ function observe(options: OperatorOptions, phase: () => Phase, starting: AsyncDi
     phase,
     recentCreates: samples.recentCreates,
   });
-  const shown = { health, sizes, lastBackup, lastRun, lastCount };
+  const ofStore = { sizes, health, lastBackup, lastRun, plants, liveTokens, tokenFigures };
   const figures: FigureSources = {
-    ...shown,
+    ...ofStore,
     httpThreads,
     writers: store.metrics.writers,
     store,
-    liveTokens,
     queuePlantsMax,
     connectionsMax,
     current: () => ({
@@ -188,11 +185,10 @@ function observe(options: OperatorOptions, phase: () => Phase, starting: AsyncDi
       heartbeatAgeMs: heartbeat.ageMs(),
       certificatesExpire: expiriesOf(certificates),
       issuerKeysReadSeconds: config.jwt && issuerKeysReadSeconds(options.httpThreads),
-      tokenFigures,
       droppedLogLines: options.droppedLogLines(),
     }),
   };
-  return { ...shown, samples, reader, begun, liveTokens, figures };
+  return { ...ofStore, samples, reader, begun, figures };
 }
 
 /** Of the thread and the identity provider that are behind. */

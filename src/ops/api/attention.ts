@@ -5,6 +5,7 @@ import { distanceText } from '../../quantity-text.ts';
 import type { TokenRecord } from '../../store/tokens.ts';
 import type { LastRun, Matter, Overview } from '../contract.ts';
 import { refusedIn, type TokenFigureTable } from '../token-figures.ts';
+import { isoTime } from './json.ts';
 
 export interface Watched extends Pick<Overview, 'checks' | 'store' | 'backup' | 'creates'> {
   readonly lastRun: LastRun | null;
@@ -25,13 +26,13 @@ export function mattersIn(watched: Watched, nowMs: number): readonly Matter[] {
 
 function mattersOfStore({ checks, creates }: Watched): Matter[] {
   const failed = creates.failed.lastMinute;
+  const ofChecks = checks.flatMap(({ name, level, says }): Matter[] =>
+    level === 'ok' ? [] : [{ level, says: `${name}: ${says}`, page: null }],
+  );
+  const failures = failed === 0 ? [] : [`${failed}`];
   return [
-    ...checks.flatMap(({ name, level, says }): Matter[] =>
-      level === 'ok' ? [] : [{ level, says: `${name}: ${says}`, page: null }],
-    ),
-    ...(failed === 0
-      ? []
-      : [warning(`Creates that failed in the last minute: ${failed}`, '/refusals')]),
+    ...ofChecks,
+    ...matters([['Creates that failed in the last minute', failures, '/refusals']]),
   ];
 }
 
@@ -68,11 +69,11 @@ function mattersOfTokens({ tokens }: Watched, nowMs: number): Matter[] {
     .filter((token) => expiresSoon(token, nowMs))
     .toSorted((one, other) => Number(one.expiresAtMs) - Number(other.expiresAtMs));
   const ends = (isOld: boolean) =>
-    namesOf(
-      soon
-        .filter(({ rotatedAtMs }) => (rotatedAtMs !== undefined) === isOld)
-        .map(({ name, expiresAtMs }) => `${name} ${distanceText(iso(Number(expiresAtMs)), nowMs)}`),
-    );
+    soon
+      .filter(({ rotatedAtMs }) => (rotatedAtMs !== undefined) === isOld)
+      .map(
+        ({ name, expiresAtMs }) => `${name} ${distanceText(isoTime(Number(expiresAtMs)), nowMs)}`,
+      );
   return matters([
     ['Tokens that expire soon', ends(false), '/tokens'],
     ['Old secrets that end soon and are in use', ends(true), '/tokens'],
@@ -83,11 +84,7 @@ function mattersOfClients(figures: TokenFigureTable, nowMs: number): Matter[] {
   const isRecent = (atMs = 0) => nowMs - atMs <= limits.ops.talliesMs;
   const all = figures.all();
   const recent = (problem: ProblemName) =>
-    namesOf(
-      all
-        .filter(({ refusals }) => isRecent(refusals.get(problem)?.lastAtMs))
-        .map(({ name }) => name),
-    );
+    all.filter(({ refusals }) => isRecent(refusals.get(problem)?.lastAtMs)).map(({ name }) => name);
   // Those of revoked and expired tokens have a line of their own.
   const refusedOnly = all
     .filter(({ created, same, lastUsedAtMs }) => created + same === 0 && isRecent(lastUsedAtMs))
@@ -106,18 +103,20 @@ function mattersOfClients(figures: TokenFigureTable, nowMs: number): Matter[] {
       recent('tokenInvalid'),
       pageOf('tokenInvalid'),
     ],
-    ['Every request refused since the start', namesOf(refusedOnly), '/refusals'],
+    ['Every request refused since the start', refusedOnly, '/refusals'],
   ]);
 }
 
 /** Without those that concern nobody. */
-function matters(all: readonly (readonly [about: string, names: string, page: string])[]) {
+function matters(
+  all: readonly (readonly [about: string, names: readonly string[], page: string])[],
+) {
   return all.flatMap(([about, names, page]) =>
-    names === '' ? [] : [warning(`${about}: ${names}`, page)],
+    names.length === 0 ? [] : [warning(`${about}: ${shortList(names)}`, page)],
   );
 }
 
-function namesOf(names: readonly string[]): string {
+function shortList(names: readonly string[]): string {
   const { attentionNamesMax } = limits.ops;
   const shown = names.slice(0, attentionNamesMax).join(', ');
   const more = names.length - attentionNamesMax;
@@ -126,8 +125,4 @@ function namesOf(names: readonly string[]): string {
 
 function warning(says: string, page: string): Matter {
   return { level: 'warning', says, page };
-}
-
-function iso(ms: number): string {
-  return new Date(ms).toISOString();
 }

@@ -30,9 +30,14 @@ export function refuse(
 /** The members of a JSON object, not checked. */
 export type Unchecked<Body> = { readonly [Name in keyof Body]?: unknown };
 
-/** Refuses a request whose body is no JSON object. */
-export function withJson<Request extends OperatorRequest, Body>(
-  handle: (request: Request, body: Unchecked<Body>) => Answer | Promise<Answer>,
+/**
+ * Refuses a request whose body is no JSON object, or not the right one.
+ *
+ * @param parse returns a message if the body is wrong
+ */
+export function withJson<Request extends OperatorRequest, Body, Wish extends object>(
+  parse: (body: Unchecked<Body>) => Wish | string,
+  handle: (request: Request, wish: Wish) => Answer | Promise<Answer>,
 ): Handler<Request> {
   return (request) => {
     // A page of another site can send other types without a preflight request
@@ -43,8 +48,9 @@ export function withJson<Request extends OperatorRequest, Body>(
     const text = request.body.toString();
     const json = readJson(text);
     if (json instanceof JsonFault) return refuseMalformed(json.message);
-    if (json.type === 'object') return handle(request, JSON.parse(text));
-    return refuse('bodyWrong', 'The body must be one JSON object.');
+    if (json.type !== 'object') return refuse('bodyWrong', 'The body must be one JSON object.');
+    const wish = parse(JSON.parse(text));
+    return typeof wish === 'string' ? refuse('bodyWrong', wish) : handle(request, wish);
   };
 }
 

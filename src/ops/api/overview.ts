@@ -1,36 +1,24 @@
 import { limits } from '../../limits.ts';
-import type { BackupRecord } from '../../store/backups.ts';
 import type { CommitPromise } from '../../store/store.ts';
-import type { TokenRecord } from '../../store/tokens.ts';
 import type { Handler } from '../answer.ts';
 import { bestEffort } from '../best-effort.ts';
-import type { Backup, LastRun, Overview, StoreSizes } from '../contract.ts';
-import type { Health } from '../health/health.ts';
-import { type Count, missingPlants } from '../metrics/plant-count.ts';
+import type { Overview } from '../contract.ts';
+import type { StoreSources } from '../metrics/figures.ts';
+import { missingPlants } from '../metrics/plant-count.ts';
 import type { Samples } from '../metrics/samples.ts';
 import { reused } from '../reused.ts';
-import type { TokenFigureTable } from '../token-figures.ts';
 import { mattersIn } from './attention.ts';
 import { answerJson, isoTime } from './json.ts';
 
-export interface OverviewSources {
+export interface OverviewSources extends StoreSources {
   readonly version: string;
   readonly startedAtMs: number;
-  readonly health: Health;
   /** As `Engine.wholeText`. */
   readonly location: string;
-  readonly sizes: () => Promise<StoreSizes>;
   readonly promise: () => CommitPromise | undefined;
-  readonly lastCount: () => Count | undefined;
-  readonly lastBackup: () => Promise<BackupRecord | undefined>;
   /** Whether nothing has this name on the machine of the service. */
   readonly isAbsent: (path: string) => Promise<boolean>;
-  /** Null: this service has made no backup. */
-  readonly lastRun: () => LastRun | null;
   readonly samples: Pick<Samples, 'tallies'>;
-  readonly tokenFigures: TokenFigureTable;
-  /** See `readTokensRarely`. */
-  readonly liveTokens: () => Promise<readonly TokenRecord[]>;
   readonly now: () => number;
 }
 
@@ -47,7 +35,7 @@ async function overview(sources: OverviewSources): Promise<Overview> {
     sources.lastBackup(),
     bestEffort(sources.liveTokens()),
   ]);
-  const count = sources.lastCount();
+  const plants = sources.plants();
   const isFileGone = record && (await bestEffort(sources.isAbsent(record.file)));
   const shown = {
     ...readiness,
@@ -56,27 +44,20 @@ async function overview(sources: OverviewSources): Promise<Overview> {
       ...sizes,
       location: sources.location,
       promise: sources.promise()?.says ?? null,
-      plants: count?.plantsNow ?? null,
-      countedAt: isoTime(count?.atMs),
+      plants: plants ?? null,
     },
-    backup: record ? backupReply(record, count, isFileGone ?? false) : null,
+    backup: record
+      ? {
+          file: record.file,
+          isFileGone: isFileGone ?? false,
+          finishedAt: isoTime(record.finishedAtMs),
+          plants: record.plants,
+          missingPlants: missingPlants(record, plants) ?? null,
+        }
+      : null,
   };
-  const watched = {
-    ...shown,
-    lastRun: sources.lastRun(),
-    tokens,
-    tokenFigures: sources.tokenFigures,
-  };
-  return {
-    ...shown,
-    version: sources.version,
-    startedAt: isoTime(sources.startedAtMs),
-    attention: mattersIn(watched, sources.now()),
-  };
-}
-
-function backupReply(backup: BackupRecord, count: Count | undefined, isFileGone: boolean): Backup {
-  const { file, finishedAtMs, plants } = backup;
-  const missing = missingPlants(backup, count) ?? null;
-  return { file, isFileGone, finishedAt: isoTime(finishedAtMs), plants, missingPlants: missing };
+  const { tokenFigures, version, startedAtMs } = sources;
+  const watched = { ...shown, lastRun: sources.lastRun(), tokens, tokenFigures };
+  const attention = mattersIn(watched, sources.now());
+  return { ...shown, version, startedAt: isoTime(startedAtMs), attention };
 }

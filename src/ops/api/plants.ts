@@ -6,44 +6,40 @@ import type { Handler } from '../answer.ts';
 import type { PlantCount, PlantPage, StoredPlant } from '../contract.ts';
 import type { ReaderThread } from '../reader.ts';
 import { answerJson, isoTime, refuse } from './json.ts';
-import { matchCount, orderedSearch, pageLimit, wrongPosition } from './plant-query.ts';
+import { plantQuery, wrongPosition } from './plant-query.ts';
 
 /** One step of a search, as `plants list` does it, for at most `limits.ops.searchMs`. */
 export function searchPlants(reader: ReaderThread): Handler {
   return async ({ query, signal }) => {
-    const limit = pageLimit(query);
-    if (typeof limit === 'string') return refuse('queryWrong', limit);
-    const wanted = orderedSearch(query, { limit, budgetMs: limits.ops.searchMs });
+    const wanted = plantQuery(query);
     if (typeof wanted === 'string') return refuse('queryWrong', wanted);
-    if (wanted.order === 'id') {
-      const { plants, next } = await reader.read('searchPlants', [wanted.search], signal);
-      return answerJson(pageReply(plants, next));
-    }
-    const found = await reader.read('newestPlants', [wanted.search], signal);
+    const { order, limit, match, after, before } = wanted;
+    const search = { ...match, limit, budgetMs: limits.ops.searchMs };
+    const found =
+      order === 'id'
+        ? await reader.read('searchPlants', [{ ...search, after }], signal)
+        : await reader.read('newestPlants', [{ ...search, before }], signal);
     if (found === undefined) return refuse('queryWrong', wrongPosition);
-    return answerJson(pageReply(found.plants, found.next));
-  };
-}
-
-function pageReply(
-  plants: readonly stored.StoredPlant[],
-  next: string | bigint | undefined,
-): PlantPage {
-  return {
-    plants: plants.map(plantReply),
-    next: next === undefined ? null : `${next}`,
+    const { plants, next } = found;
+    const reply = { plants: plants.map(plantReply), next: nextText(next) } satisfies PlantPage;
+    return answerJson(reply);
   };
 }
 
 /** One step of a count, as `plants count` does it, for about `limits.ops.searchMs`. */
 export function countPlants(reader: ReaderThread): Handler {
   return async ({ query, signal }) => {
-    const wanted = matchCount(query, limits.ops.searchMs);
+    const wanted = plantQuery(query);
     if (typeof wanted === 'string') return refuse('queryWrong', wanted);
-    const { plants, next } = await reader.read('countMatches', [wanted], signal);
-    const reply: PlantCount = { plants, next: next === undefined ? null : `${next}` };
-    return answerJson(reply);
+    const { match, after } = wanted;
+    const step = { ...match, after, budgetMs: limits.ops.searchMs };
+    const { plants, next } = await reader.read('countMatches', [step], signal);
+    return answerJson({ plants, next: nextText(next) } satisfies PlantCount);
   };
+}
+
+function nextText(next: string | bigint | undefined): string | null {
+  return next === undefined ? null : `${next}`;
 }
 
 export function showPlant(reader: ReaderThread): Handler {

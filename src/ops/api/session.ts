@@ -1,8 +1,8 @@
+import { rateLimiterIn, rateLimitMemory } from '../../access/rate-limit.ts';
 import type { Sessions } from '../../access/sessions.ts';
 import { limits } from '../../limits.ts';
 import { type Answer, fieldOf, type Handler, type OperatorRequest } from '../answer.ts';
 import type { Credentials, Session } from '../contract.ts';
-import { createGuessLimit } from './guess-limit.ts';
 import { answerJson, noContent, refuse, type Unchecked, withJson } from './json.ts';
 
 export interface SessionRequest extends OperatorRequest {
@@ -19,45 +19,48 @@ export interface SignInSources {
 }
 
 const newToken = '"plant-store token create NAME --role operate" creates one.';
-
+const newLink = '"plant-store open" makes one.';
 const linkSeconds = limits.access.signInLinkMs / 1_000;
 
+/** By what was wrong. */
 const guesses = {
-  token: {
-    problem: 'signInRefused',
-    says: `This token is unknown, revoked or expired. ${newToken}`,
-  },
-  link: {
-    problem: 'linkRefused',
-    says: `This link was used already, or is older than ${linkSeconds} s. "plant-store open" makes one.`,
-  },
+  token: ['signInRefused', `This token is unknown, revoked or expired. ${newToken}`],
+  link: [
+    'linkRefused',
+    `This link was used already, or is older than ${linkSeconds} s. ${newLink}`,
+  ],
 } as const;
+
+/**
+ * Of wrong tokens, shared by all callers: behind a proxy all have one address. A right token is
+ * always admitted, so no attacker can lock the operators out. The limit bounds the log, not
+ * guessing: a token has 256 random bits.
+ */
+const guessRate = {
+  perDay: 86_400_000 / limits.ops.guessEveryMs,
+  burst: limits.ops.guessesAtOnce,
+};
 
 /** Signs in the holder of a token with the role `operate`, or of a sign-in link. */
 export function signIn({ sessions, log }: SignInSources): Handler {
-  const countGuess = createGuessLimit();
+  const guessing = rateLimiterIn(rateLimitMemory());
 
   function refuseGuess(guessed: keyof typeof guesses): Answer {
-    const waitMs = countGuess();
-    if (waitMs > 0) {
-      const headers = { 'Retry-After': `${Math.ceil(waitMs / 1_000)}` };
-      const message = `There were too many wrong ${guessed}s.`;
-      return refuse('signInsTooMany', message, headers);
-    }
+    const waitMs = guessing.take(0, guessRate);
+    if (waitMs > 0)
+      return refuse('signInsTooMany', `There were too many wrong ${guessed}s.`, {
+        'Retry-After': `${Math.ceil(waitMs / 1_000)}`,
+      });
     log.warn({}, `a sign-in to the console with a wrong ${guessed} was refused`);
-    const { problem, says } = guesses[guessed];
+    const [problem, says] = guesses[guessed];
     return refuse(problem, says);
   }
 
-  return withJson(async (request: OperatorRequest, { token, link }: Unchecked<Credentials>) => {
-    if ((typeof token === 'string') === (typeof link === 'string'))
-      return refuse('bodyWrong', 'Send a token as {"token": "ps_…"}, or {"link": "…"}.');
-    const by = typeof link === 'string' ? 'link' : 'token';
-    const session =
-      by === 'link'
-        ? await sessions.signInByLink(`${link}`)
-        : await sessions.signIn(`${token}`.trim());
-    if (session === 'unknown') return refuseGuess(by);
+  return withJson(parseCredentials, async (request: OperatorRequest, { token, link = '' }) => {
+    const session = await (token === undefined
+      ? sessions.signInByLink(link)
+      : sessions.signIn(token.trim()));
+    if (session === 'unknown') return refuseGuess(token === undefined ? 'link' : 'token');
     if (session === 'not an operator')
       return refuse('notOperator', `This token may only create plants. ${newToken}`);
     log.info({ operator: session.name }, 'signed in to the console');
@@ -66,6 +69,12 @@ export function signIn({ sessions, log }: SignInSources): Handler {
       cookies: [sessionCookie(request, session.secret)],
     };
   });
+}
+
+function parseCredentials({ token, link }: Unchecked<Credentials>): Credentials | string {
+  if (typeof token === 'string' && typeof link !== 'string') return { token };
+  if (typeof link === 'string' && typeof token !== 'string') return { link };
+  return 'Send a token as {"token": "ps_…"}, or {"link": "…"}.';
 }
 
 export const showSession: Handler<SessionRequest> = ({ operator }) =>

@@ -70,9 +70,7 @@ function isNoSubject(token: TokenRecord): token is TokenOfStore {
 }
 
 export function createToken({ store, log, now }: TokenSources): Handler<SessionRequest> {
-  return withJson(async ({ operator }: SessionRequest, body: Unchecked<NewToken>) => {
-    const wish = parseWish(body);
-    if (typeof wish === 'string') return refuse('bodyWrong', wish);
+  return withJson(parseWish, async ({ operator }: SessionRequest, wish) => {
     const { name, role } = wish;
     const issued = await issueToken(store, { ...wish, by: actorText(operator) }, now());
     if ('refusal' in issued) return refuse(problemOf[issued.refusal], sentence(issued.message));
@@ -95,17 +93,14 @@ function sentence(message: string): string {
 
 /** Gives a token a new secret. */
 export function renewToken({ store, log, now }: TokenSources): Handler<SessionRequest> {
-  return withJson(async ({ operator }: SessionRequest, body: Unchecked<Rotation>) => {
-    const wish = parseRotation(body);
-    if (typeof wish === 'string') return refuse('bodyWrong', wish);
+  return withJson(parseRotation, async ({ operator }: SessionRequest, wish) => {
     const { name } = wish;
     const rotated = await rotateToken(store, { ...wish, by: actorText(operator) }, now());
     if ('refusal' in rotated) return refuse(problemOf[rotated.refusal], sentence(rotated.message));
     const { token, expiresAtMs, previousUntilMs } = rotated;
     log.info({ operator, token: name }, 'a token was rotated in the console');
-    const [expiresAt, previousUntil] = [isoTime(expiresAtMs), isoTime(previousUntilMs)];
-    const reply: RotatedToken = { name, token, expiresAt, previousUntil };
-    return answerJson(reply, 201);
+    const ends = { expiresAt: isoTime(expiresAtMs), previousUntil: isoTime(previousUntilMs) };
+    return answerJson({ name, token, ...ends } satisfies RotatedToken, 201);
   });
 }
 
@@ -113,9 +108,9 @@ const noSuchToken = 'There is no token with this name that is not revoked.';
 
 /** Changes the rate of all secrets of a name, which is in the query as for `revokeToken`. */
 export function limitToken({ store, log }: TokenSources): Handler<SessionRequest> {
-  return withJson(async ({ query, operator }: SessionRequest, body: Unchecked<RateWish>) => {
-    const wish = body.rate === undefined ? 'Send a rate such as 100/s, or null.' : parseLimit(body);
-    if (typeof wish === 'string') return refuse('bodyWrong', wish);
+  const parse = (body: Unchecked<RateWish>) =>
+    body.rate === undefined ? 'Send a rate such as 100/s, or null.' : parseLimit(body);
+  return withJson(parse, async ({ query, operator }: SessionRequest, wish) => {
     const token = query['name'] ?? '';
     if (!(await store.limitToken(token, wish.rate))) return refuse('recordUnknown', noSuchToken);
     const changed = rateReply(wish.rate);
@@ -158,7 +153,6 @@ function rateReply(rate: Rate | undefined): Pick<Token, 'rate' | 'burst'> {
     : { rate: rateText(rate), burst: rate.burst };
 }
 
-/** @returns a message if the body is wrong */
 function parseWish(body: Unchecked<NewToken>): TokenWish | string {
   const { name, role, expiresInDays } = body;
   if (typeof name !== 'string' || !isTokenName(name)) return `A name must be ${tokenNameRule}.`;
@@ -170,7 +164,6 @@ function parseWish(body: Unchecked<NewToken>): TokenWish | string {
   return typeof limit === 'string' ? limit : { name, role: known, ...life, ...limit };
 }
 
-/** @returns a message if the rate or the burst is wrong */
 function parseLimit({
   rate: text = null,
   burst = null,
@@ -186,7 +179,6 @@ function parseLimit({
   return `A burst must be a whole number from 1 to ${burstMax}.`;
 }
 
-/** @returns a message if the body is wrong */
 function parseRotation(body: Unchecked<Rotation>): RotationWish | string {
   const { name, graceHours, expiresInDays } = body;
   if (typeof name !== 'string') return '`name` must be the name of a token.';
@@ -198,7 +190,6 @@ function parseRotation(body: Unchecked<Rotation>): RotationWish | string {
   return { name, graceMs: Math.ceil(graceHours * hourMs), ...life };
 }
 
-/** @returns a message if the number of days is wrong */
 function parseLife(days: unknown = null): { readonly validMs: number | undefined } | string {
   if (days === null) return { validMs: undefined };
   if (typeof days === 'number' && days > 0 && days <= limits.ops.tokenDaysMax)

@@ -50,8 +50,9 @@ export function createHealth(sources: HealthSources): Health {
     }
     const beat = heartbeat();
     if (!beat.ok || unavailable === 0) return beat;
-    const says = `creates of the last ${seconds} s: ${created} stored, ${unavailable} refused with 50301`;
-    return check('writes', 'warning', `${says}; the log has the reason`);
+    const stored = `creates of the last ${seconds} s: ${created} stored`;
+    const refused = `${unavailable} refused with 50301; the log has the reason`;
+    return check('writes', 'warning', `${stored}, ${refused}`);
   }
 
   function heartbeat(): Check {
@@ -63,7 +64,8 @@ export function createHealth(sources: HealthSources): Health {
     const isOk = ageMs <= heartbeatStaleMs && count < heartbeatFailuresMax;
     const ago = `${(ageMs / 1_000).toFixed(1)} s ago`;
     // An age alone looks like a stall.
-    const works = `the store takes writes (a test write every ${heartbeatEveryMs / 1_000} s, the last one ${ago})`;
+    const every = `a test write every ${heartbeatEveryMs / 1_000} s, the last one ${ago}`;
+    const works = `the store takes writes (${every})`;
     const says = `${failure}the last stored test write was ${ago}`;
     return check('writes', isOk ? 'ok' : 'error', isOk && count === 0 ? works : says);
   }

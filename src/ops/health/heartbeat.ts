@@ -11,8 +11,8 @@ export interface Heartbeat extends Disposable {
 }
 
 /**
- * Tests a part of the service every `limits.ops.heartbeatEveryMs`, sooner after a failure, also while
- * no client creates plants. One test at a time.
+ * Tests a part of the service every `limits.ops.heartbeatEveryMs`, sooner after a failure, also
+ * while no client creates plants. One test at a time.
  *
  * @param beat resolves when the part has done its work: a write is durable, a thread has answered
  */

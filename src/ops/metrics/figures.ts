@@ -1,26 +1,34 @@
+import { limits } from '../../limits.ts';
+import { reused } from '../../reused.ts';
 import type { BackupRecord } from '../../store/backups.ts';
 import type { SharedStore } from '../../store/store.ts';
-import type { TokenRecord } from '../../store/tokens.ts';
+import type { TokenReader, TokenRecord } from '../../store/tokens.ts';
 import type { httpThreadLayout, Measures, writerLayout } from '../../threads/measures.ts';
 import { bestEffort } from '../best-effort.ts';
 import type { LastRun, StoreSizes } from '../contract.ts';
 import type { Health } from '../health/health.ts';
 import type { TokenFigureTable } from '../token-figures.ts';
-import { type Count, missingPlants } from './plant-count.ts';
+import { missingPlants } from './plant-count.ts';
 
-export interface FigureSources {
+/** What both `/metrics` and the overview show. */
+export interface StoreSources {
+  readonly sizes: () => Promise<StoreSizes>;
+  readonly lastBackup: () => Promise<BackupRecord | undefined>;
+  /** Null: this service has made no backup. */
+  readonly lastRun: () => LastRun | null;
+  readonly plants: () => number | undefined;
+  readonly health: Health;
+  /** See `liveTokensOf`. */
+  readonly liveTokens: () => Promise<readonly TokenRecord[]>;
+  readonly tokenFigures: TokenFigureTable;
+}
+
+export interface FigureSources extends StoreSources {
   readonly httpThreads: readonly Measures<typeof httpThreadLayout>[];
   readonly writers: readonly Measures<typeof writerLayout>[];
   readonly queuePlantsMax: number;
   readonly connectionsMax: number;
   readonly store: SharedStore;
-  readonly sizes: () => Promise<StoreSizes>;
-  readonly lastBackup: () => Promise<BackupRecord | undefined>;
-  readonly lastRun: () => LastRun | null;
-  readonly lastCount: () => Count | undefined;
-  readonly health: Health;
-  /** See `readTokensRarely`. */
-  readonly liveTokens: () => Promise<readonly TokenRecord[]>;
   /** Reading these costs nothing. */
   readonly current: () => {
     readonly heartbeatAgeMs: number | undefined;
@@ -32,7 +40,6 @@ export interface FigureSources {
     readonly certificatesExpire: Readonly<Record<string, number>>;
     /** Seconds since the epoch; 0 for never. Undefined without identity providers. */
     readonly issuerKeysReadSeconds: number | undefined;
-    readonly tokenFigures: TokenFigureTable;
     /** Since the start. */
     readonly droppedLogLines: number;
   };
@@ -41,13 +48,18 @@ export interface FigureSources {
 /** What `/metrics` reports, at one moment. Undefined: the store does not report it now. */
 export type Figures = Awaited<ReturnType<typeof gatherFigures>>;
 
+/** Reads the tokens in force, at most once in `limits.ops.liveTokensEveryMs`. */
+export function liveTokensOf(store: TokenReader): () => Promise<readonly TokenRecord[]> {
+  return reused(() => store.liveTokens(Date.now()), { forMs: limits.ops.liveTokensEveryMs });
+}
+
 /** A token counts as in use if it was used within this time. */
 const inUseMs = 24 * 3_600_000;
 
 export async function gatherFigures(sources: FigureSources) {
-  const { httpThreads, writers, store, queuePlantsMax, connectionsMax } = sources;
+  const { httpThreads, writers, store, queuePlantsMax, connectionsMax, tokenFigures } = sources;
   const current = sources.current();
-  const count = sources.lastCount();
+  const plants = sources.plants();
   const lastRun = sources.lastRun() ?? undefined;
   const nowMs = Date.now();
   const { user, system } = process.cpuUsage();
@@ -59,11 +71,11 @@ export async function gatherFigures(sources: FigureSources) {
     bestEffort(sources.liveTokens()),
   ]);
   return {
-    ...{ httpThreads, writers, queuePlantsMax, connectionsMax, ...current, ready, sizes },
-    plants: count?.plantsNow,
+    ...{ httpThreads, writers, queuePlantsMax, connectionsMax, tokenFigures, ...current },
+    ...{ ready, sizes, plants },
     // Negative after the clock was set back, of which an alert warns.
     backupAgeSeconds: backup && (Date.now() - backup.finishedAtMs) / 1_000,
-    missingPlants: backup && missingPlants(backup, count),
+    missingPlants: backup && missingPlants(backup, plants),
     databaseConnections: store.metrics.connections(),
     tokens,
     liveTokens,

@@ -76,8 +76,8 @@ type Values = Partial<Readonly<Record<keyof typeof help, number | undefined | re
 export const metricsContentType = 'text/plain; version=0.0.4; charset=utf-8';
 
 /**
- * The known figures as text (prometheus.io/docs/instrumenting/exposition_formats). The values of each
- * label are bounded in number (prometheus.io/docs/practices/naming).
+ * The known figures as text (prometheus.io/docs/instrumenting/exposition_formats). The values of
+ * each label are bounded in number (prometheus.io/docs/practices/naming).
  */
 export function metricsText(figures: Figures): string {
   const values: Values = {

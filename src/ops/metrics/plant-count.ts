@@ -2,22 +2,13 @@ import { limits } from '../../limits.ts';
 import type { BackupRecord } from '../../store/backups.ts';
 import type { ReaderThread } from '../reader.ts';
 
-export interface Count {
-  readonly plants: number;
-  /** Milliseconds since the epoch. */
-  readonly atMs: number;
-  /** With the plants that this service has created since the count. */
-  readonly plantsNow: number;
-}
-
 /** @returns how many plants the backup lacks; undefined if the count does not tell */
 export function missingPlants(
   backup: Pick<BackupRecord, 'plants'>,
-  count: Count | undefined,
+  count: number | undefined,
 ): number | undefined {
   // Another process may have created plants between the count and the backup.
-  if (count === undefined || count.plantsNow < backup.plants) return undefined;
-  return count.plantsNow - backup.plants;
+  return count === undefined || count < backup.plants ? undefined : count - backup.plants;
 }
 
 /**
@@ -25,16 +16,13 @@ export function missingPlants(
  * count in steps contains all plants that were stored when it began, and some later ones.
  *
  * @param created plants that this service has created
- * @param now milliseconds since the epoch
- * @returns the last count, undefined before the first; a call also starts a new one if it is due
+ * @returns the last count with what this service has created since, undefined before the first; a
+ * call also starts a new count if it is due
  */
-export function plantCount(
-  reader: ReaderThread,
-  created: () => number,
-  now: () => number,
-): () => Count | undefined {
+export function plantCount(reader: ReaderThread, created: () => number): () => number | undefined {
   const { countEveryMs, countPauses } = limits.ops;
-  let last: (Pick<Count, 'plants' | 'atMs'> & { readonly createdBefore: number }) | undefined;
+  /** Without those that this service had created at the last count. */
+  let others: number | undefined;
   let isCounting = false;
   let dueMs = 0;
 
@@ -42,8 +30,10 @@ export function plantCount(
     isCounting = true;
     const startedMs = performance.now();
     await countAll(reader).then(
-      (plants) => (last = { plants, atMs: now(), createdBefore: created() }),
-      // The age of the last count shows the failure.
+      (plants) => {
+        others = plants - created();
+      },
+      // The last count stays in force.
       () => undefined,
     );
     const endedMs = performance.now();
@@ -53,9 +43,7 @@ export function plantCount(
 
   return () => {
     if (!isCounting && performance.now() >= dueMs) void count();
-    if (last === undefined) return undefined;
-    const { plants, atMs, createdBefore } = last;
-    return { plants, atMs, plantsNow: plants + created() - createdBefore };
+    return others === undefined ? undefined : others + created();
   };
 }
 

@@ -1,7 +1,6 @@
 import { problemNames } from '../../contract/problems.ts';
 import { limits } from '../../limits.ts';
 import {
-  type Distribution,
   distributionOf,
   type httpThreadLayout,
   type Measures,
@@ -45,7 +44,7 @@ export function createsOf(httpThreads: HttpThreads, outcome: Outcome): number {
   return sumOf(httpThreads.map((thread) => thread[outcome]))[0] ?? 0;
 }
 
-/** Takes a sample every `limits.ops.samplesEveryMs`, and keeps the last `limits.ops.samplesKept`. */
+/** Takes a sample each `limits.ops.samplesEveryMs`, and keeps the last `limits.ops.samplesKept`. */
 export function startSamples(sources: SampleSources): Samples {
   const { samplesEveryMs, samplesKept, heartbeatStaleMs, talliesMs } = limits.ops;
   const samples: Sample[] = [];
@@ -96,17 +95,9 @@ export function startSamples(sources: SampleSources): Samples {
 }
 
 /** Counts since the start, and when they were read. */
-interface Totals extends Readonly<Record<Outcome | 'refused', number>> {
-  readonly atMs: number;
-  readonly monotonicMs: number;
-  readonly createSeconds: Distribution;
-  /** Also of taken and failed creates, which are answered with a refusal, too. */
-  readonly refusals: number;
-  /** Refusals with 50301. */
-  readonly unavailable: number;
-}
+type Totals = ReturnType<typeof totalsOf>;
 
-function totalsOf({ httpThreads }: SampleSources): Totals {
+function totalsOf({ httpThreads }: SampleSources) {
   const [taken, failed] = [createsOf(httpThreads, 'taken'), createsOf(httpThreads, 'failed')];
   const byProblem = sumOf(httpThreads.map((thread) => thread.refusals));
   const refusals = byProblem.reduce((sum, count) => sum + count, 0);
@@ -119,6 +110,7 @@ function totalsOf({ httpThreads }: SampleSources): Totals {
     failed,
     refused: refusals - taken - failed,
     createSeconds: distributionOf(httpThreads.map(({ createSeconds }) => createSeconds)),
+    /** Also of taken and failed creates, which are answered with a refusal, too. */
     refusals,
     unavailable: byProblem[unavailableIndex] ?? 0,
   };
