@@ -33,15 +33,6 @@ export interface StoreSizes {
   readonly isSpaceLow?: boolean | undefined;
 }
 
-interface StoreState extends StoreSizes {
-  /** As `--store` names the store, with the absolute path of a file and without a password. */
-  readonly location: string;
-  /** What a 200 guarantees, if the settings of a database decide it. */
-  readonly promise: string | null;
-  /** Of the last count, and those created here since. Null before the first count. */
-  readonly plants: number | null;
-}
-
 export interface Backup {
   readonly file: string;
   /** The file is not on the machine of the service. That of a database may be on another. */
@@ -53,10 +44,7 @@ export interface Backup {
 }
 
 /** A number since the start of the service, and in the last minute. */
-interface Tally {
-  readonly total: number;
-  readonly lastMinute: number;
-}
+type Tally = Readonly<Record<'total' | 'lastMinute', number>>;
 
 /** A flag, its value in force, and its default, as an operator would type them. */
 export interface Setting {
@@ -81,7 +69,14 @@ export interface Matter {
 export interface Overview extends Readiness {
   readonly version: string;
   readonly startedAt: Time;
-  readonly store: StoreState;
+  readonly store: StoreSizes & {
+    /** As `--store` names the store, with the absolute path of a file and without a password. */
+    readonly location: string;
+    /** What a 200 guarantees, if the settings of a database decide it. */
+    readonly promise: string | null;
+    /** Of the last count, and those created here since. Null before the first count. */
+    readonly plants: number | null;
+  };
   /** The last verified backup. */
   readonly backup: Backup | null;
   /** Creates of this service by outcome. */
@@ -152,10 +147,8 @@ export interface PlantPage {
 }
 
 /** One step of a count. */
-export interface PlantCount {
+export interface PlantCount extends Pick<PlantPage, 'next'> {
   readonly plants: number;
-  /** The `after` of the next step; null at the end. */
-  readonly next: string | null;
 }
 
 /** One secret of a token. */

@@ -70,8 +70,10 @@ const help = {
   plant_store_backup_failed: 'Whether the last backup of --backup-to has failed.',
 } as const;
 
-/** A metric without a value, or without lines, is left out. */
-type Values = Partial<Readonly<Record<keyof typeof help, number | undefined | readonly Line[]>>>;
+/** 1 for true. A metric without a value, or without lines, is left out. */
+type Value = number | boolean | undefined | readonly Line[];
+
+type Values = Partial<Readonly<Record<keyof typeof help, Value>>>;
 
 export const metricsContentType = 'text/plain; version=0.0.4; charset=utf-8';
 
@@ -94,7 +96,7 @@ function ofProcess(figures: Figures): Values {
   const { heartbeatAgeMs } = figures;
   return {
     plant_store_info: byLabel('version', { [version]: 1 }),
-    plant_store_ready: Number(figures.ready),
+    plant_store_ready: figures.ready,
     plant_store_heartbeat_age_seconds: heartbeatAgeMs && heartbeatAgeMs / 1_000,
     plant_store_certificate_expires_seconds: byLabel('listener', figures.certificatesExpire),
     plant_store_issuer_keys_read_seconds: figures.issuerKeysReadSeconds,
@@ -201,17 +203,13 @@ function ofStore({ sizes, tokens, backupFailed, ...figures }: Figures): Values {
     plant_store_database_connections: figures.databaseConnections,
     plant_store_log_bytes: sizes?.logBytes,
     plant_store_disk_free_bytes: sizes?.freeBytes,
-    plant_store_disk_low: flag(sizes?.isSpaceLow),
+    plant_store_disk_low: sizes?.isSpaceLow,
     plant_store_tokens: tokens && byLabel('state', tokens.byState),
     plant_store_tokens_in_use: tokens?.inUse,
     plant_store_last_backup_age_seconds: figures.backupAgeSeconds,
     plant_store_last_backup_missing_plants: figures.missingPlants,
-    plant_store_backup_failed: flag(backupFailed),
+    plant_store_backup_failed: backupFailed,
   };
-}
-
-function flag(isSo: boolean | undefined): number | undefined {
-  return isSo === undefined ? undefined : Number(isSo);
 }
 
 function byLabel(label: string, values: Readonly<Record<string, number>>): Line[] {
@@ -233,8 +231,8 @@ function histogram(bounds: readonly number[], ofThreads: readonly Float64Array[]
   ];
 }
 
-function textOf(name: keyof Values, values: Values[keyof Values] = []): string {
-  const lines: readonly Line[] = typeof values === 'number' ? [{ value: values }] : values;
+function textOf(name: keyof Values, value: Value = []): string {
+  const lines: readonly Line[] = typeof value === 'object' ? value : [{ value: Number(value) }];
   if (lines.length === 0) return '';
   const simple = name.endsWith('_total') ? 'counter' : 'gauge';
   const type = lines[0]?.suffix === undefined ? simple : 'histogram';

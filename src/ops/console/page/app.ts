@@ -109,9 +109,12 @@ function Console({ store, state, route, name, notice }: ConsoleProps) {
     event.preventDefault();
     heading.current?.focus();
   };
-  const links = pages.map(({ path: to, title: text }) =>
-    h('a', { href: `#${to}`, 'aria-current': to === page?.path ? 'page' : undefined }, text),
+  const links = pages.map((one) =>
+    h('a', { href: `#${one.path}`, 'aria-current': one === page ? 'page' : undefined }, one.title),
   );
+  const { overview, trouble } = state;
+  const text = trouble ? 'no answer' : overview?.ready ? 'ready' : 'not ready';
+  const badge = h(Badge, { tone: text === 'ready' ? 'good' : 'bad', text });
   const content =
     id !== undefined
       ? h(PlantPage, { key: id, store, id })
@@ -130,29 +133,22 @@ function Console({ store, state, route, name, notice }: ConsoleProps) {
         'Plant Store',
       ),
       h('nav', { 'aria-label': 'Pages' }, links),
-      h(Standing, { state }),
+      h('span', { role: 'status' }, (trouble || overview) && badge),
       h('b', { class: 'user', title: `Signed in as ${name}` }, name),
       h('button', { onClick: () => store.signOut() }, 'Sign out'),
       h('button', { 'aria-label': 'Keyboard shortcuts', onClick: shortcuts.show }, '?'),
     ),
     shortcuts.dialog,
-    h(Failure, { error: state.trouble }),
+    h(Failure, { error: trouble }),
     notice !== '' &&
       h(Failure, { error: new Error(`${notice} You are still signed in as ${name}.`) }),
     h(
       'main',
-      { id: 'content', class: state.trouble ? 'stale' : '' },
+      { id: 'content', class: trouble ? 'stale' : '' },
       h('h1', { ref: heading, tabIndex: -1 }, title),
       content,
     ),
   ];
-}
-
-/** Whether the service stores creates, as in `/readyz`. */
-function Standing({ state: { overview, trouble } }: { state: State }) {
-  const text = trouble ? 'no answer' : overview?.ready ? 'ready' : 'not ready';
-  const badge = h(Badge, { tone: text === 'ready' ? 'good' : 'bad', text });
-  return h('span', { role: 'status' }, (trouble || overview) && badge);
 }
 
 const pairMs = 1_500;

@@ -10,9 +10,6 @@ export function SignIn({ store, why }: { store: Store; why: string }) {
     document.title = 'Sign in · Plant Store';
     token.current?.focus();
   }, []);
-  useEffect(() => {
-    if (act.error) token.current?.select();
-  }, [act.error]);
   const signIn = (event: SubmitEvent) => {
     event.preventDefault();
     act.run(() => store.signIn({ token: token.current?.value ?? '' }));

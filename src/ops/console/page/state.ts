@@ -12,11 +12,6 @@ import type {
   TokenList,
 } from '../../contract.ts';
 
-interface Options {
-  readonly signal?: AbortSignal;
-  readonly body?: object;
-}
-
 export type Ask = typeof ask;
 
 const answerMs = 10_000;
@@ -28,7 +23,7 @@ const answerMs = 10_000;
 async function ask<Reply>(
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
   path: string,
-  { signal, body }: Options = {},
+  { signal, body }: { readonly signal?: AbortSignal; readonly body?: object } = {},
 ): Promise<Reply> {
   const signals = [AbortSignal.timeout(answerMs), ...(signal ? [signal] : [])];
   const headers = body ? { 'Content-Type': 'application/json' } : undefined;

@@ -32,9 +32,7 @@ type Change = 'rotate' | 'rate' | 'revoke';
 type Opened = 'create' | Secret | { readonly what: Change; readonly token: Token };
 
 /** A new secret, with what there is to say of the one before. */
-interface Secret extends CreatedToken {
-  readonly says?: string;
-}
+type Secret = CreatedToken & { readonly says?: string };
 
 export function Tokens({ store, state: { tokens, session } }: PageProps) {
   const [opened, setOpened] = useState<Opened | undefined>();

@@ -230,15 +230,10 @@ export function field(label: string, input: Tags['input']): VNode {
   return h('label', {}, label, h('input', { autoComplete: 'off', spellcheck: false, ...input }));
 }
 
-interface Choice {
-  readonly value: string;
-  readonly text: string;
-}
-
 /** A choice with its label. @param chosen the value of the choice at first */
 export function choice(
   label: string,
-  choices: readonly Choice[],
+  choices: readonly { readonly value: string; readonly text: string }[],
   select: Tags['select'],
   chosen = '',
 ): VNode {
