@@ -57,6 +57,24 @@ test('a store that was made between two releases is refused by name', async () =
   assert.match(stderr, /was made between two releases \(schema 5\).*export the plants/);
 });
 
+test('a role that does not own the tables is told which role must start the service once', async () => {
+  const url = await oldStore();
+  const name = nameOfDatabase(url);
+  for (const statement of [
+    'CREATE ROLE visitor LOGIN',
+    'GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO visitor',
+  ])
+    await database.query(statement, name);
+  const asVisitor = new URL(url);
+  asVisitor.username = 'visitor';
+  const { code, stderr } = await runProgram(['serve', '--port', '0', '--store', `${asVisitor}`]);
+  assert.equal(code, 1);
+  assert.match(
+    stderr,
+    /cannot be changed \(must be owner of table tokens\); start the service once with the role that owns the tables/,
+  );
+});
+
 test('while a session reads the tokens, an upgrade gives way to other readers, and names the session; when the session has ended, the store is upgraded', {
   skip: takesNoCode,
 }, async (t) => {

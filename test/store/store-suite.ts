@@ -434,6 +434,34 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     assert((second?.createdAtMs ?? 0) > 1_000_000_000_000);
   });
 
+  test(`${engine}: a token that is named like what brings plants without a token is told apart from that where plants are listed`, async (t) => {
+    const store = await open(t);
+    const token = { role: 'create', createdAtMs: 0, expiresAtMs: undefined } as const;
+    for (const [index, name] of ['environment', 'import', 'app'].entries()) {
+      assert.equal(
+        await store.createToken({ ...token, name, hash: Buffer.alloc(32, index) }, 10),
+        'created',
+      );
+    }
+    const ids = (await store.listTokens()).map(({ id }) => id);
+    const sources = [0, -1, ...ids].map((createdBy, index) => ({
+      ...plant(BigInt(index), 'Alder'),
+      createdBy,
+    }));
+    await store.createPlants(sources);
+    const listed = ['environment', 'import', 'environment (token)', 'import (token)', 'app'];
+    assert.deepEqual(
+      (await listAll(store, { limit: 10 })).map(({ createdBy }) => createdBy),
+      listed,
+    );
+    for (const [index, createdBy] of listed.entries()) {
+      assert.deepEqual(
+        (await listAll(store, { limit: 10, createdBy })).map(({ id }) => id),
+        [BigInt(index)],
+      );
+    }
+  });
+
   test(`${engine}: batches of concurrent callers take effect one after the other`, async (t) => {
     const store = await open(t);
     const batches = Array.from({ length: 50 }, (_, caller) => [
@@ -654,6 +682,23 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     assert.deepEqual((await store.liveTokens(10)).map(secretOf), [8, 3, 5]);
   });
 
+  test(`${engine}: no copy of a token undoes a rotation, and both secrets are copied`, async (t) => {
+    const store = await open(t);
+    const old = tokenRecord(7, 1, 'app', {});
+    await store.copyTokens([old], 10, 100);
+    const rotated = { ...old, rotatedAtMs: 50, expiresAtMs: 150 };
+    const both = [rotated, tokenRecord(9, 2, 'app', {})];
+    for (let times = 0; times < 2; times += 1)
+      assert('ids' in (await store.copyTokens(both, 10, 100)));
+    assert('ids' in (await store.copyTokens([old], 10, 100)));
+    const all = (await store.listTokens()).map(plain);
+    assert.deepEqual(
+      all,
+      both.map((token, index) => plain({ ...token, id: all[index]?.id ?? 0 })),
+    );
+    assert.deepEqual((await store.liveTokens(150)).map(secretOf), [2]);
+  });
+
   test(`${engine}: tokens of another store are told by their hashes, and no revocation is undone`, async (t) => {
     const store = await open(t);
     const make = (hash: number, name: string) =>
@@ -701,6 +746,29 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     ]);
     assert.deepEqual(await store.copyTokens(copied, 10, 100), result);
     assert.equal((await store.listTokens()).length, 5);
+  });
+
+  test(`${engine}: no token of another store comes in when one has the name of another one here, or they would be too many`, async (t) => {
+    const store = await open(t);
+    await store.createToken(
+      {
+        name: 'app',
+        hash: Buffer.alloc(32, 1),
+        role: 'create',
+        createdAtMs: 1,
+        expiresAtMs: undefined,
+      },
+      10,
+    );
+    const copied = [tokenRecord(1, 2, 'new', {}), tokenRecord(2, 3, 'app', {})];
+    assert.deepEqual(await store.copyTokens(copied, 10, 100), { nameTaken: 'app' });
+    const others = [
+      tokenRecord(1, 2, 'new', {}),
+      tokenRecord(2, 3, 'expired', { expiresAtMs: 100 }),
+    ];
+    assert.deepEqual(await store.copyTokens(others, 1, 100), { tooMany: 2 });
+    assert.equal((await store.listTokens()).length, 1);
+    assert('ids' in (await store.copyTokens(others, 2, 100)));
   });
 
   test(`${engine}: a subject is known by its hash, names its plants, and is no token`, async (t) => {

@@ -235,3 +235,14 @@ export function* readJournal(path: string): Generator<JournalEntry, undefined> {
   }
   return undefined;
 }
+
+if (import.meta.main) {
+  const [storePath, journalPath] = process.argv.slice(2);
+  if (storePath === undefined || journalPath === undefined) {
+    console.error('usage: node test/torture/check-journal.ts STORE JOURNAL');
+    process.exit(2);
+  }
+  const report = checkJournal(storePath, journalPath);
+  console.log(JSON.stringify(report));
+  process.exitCode = report.violations.length === 0 ? 0 : 1;
+}

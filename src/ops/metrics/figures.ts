@@ -1,5 +1,4 @@
 import { limits } from '../../limits.ts';
-import { reused } from '../../reused.ts';
 import type { BackupRecord } from '../../store/backups.ts';
 import type { SharedStore } from '../../store/store.ts';
 import type { TokenReader, TokenRecord } from '../../store/tokens.ts';
@@ -7,6 +6,7 @@ import type { httpThreadLayout, Measures, writerLayout } from '../../threads/mea
 import { bestEffort } from '../best-effort.ts';
 import type { LastRun, StoreSizes } from '../contract.ts';
 import type { Health } from '../health/health.ts';
+import { reused } from '../reused.ts';
 import type { TokenFigureTable } from '../token-figures.ts';
 import { missingPlants } from './plant-count.ts';
 
