@@ -98,7 +98,8 @@ export function openBackups(
     if (madeMs !== undefined && madeMs > now())
       log.warn(
         { madeAt: new Date(madeMs).toISOString() },
-        'the last backup is in the future, because the clock was ahead or is behind; a backup is made now',
+        'the last backup is in the future, because the clock was ahead or is behind; a ' +
+          'backup is made now',
       );
     await begin(null);
     return limits.jobs.restMs;

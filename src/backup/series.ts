@@ -107,7 +107,9 @@ export function nextInSeries(
   return { clockMs, seriesMs: last.seriesMs + countedMs, isFar };
 }
 
-/** The median of the last three: one wrong reading makes two of them wrong, one far and one back. */
+/**
+ * The median of the last three: one wrong reading makes two of them wrong, one far and one back.
+ */
 function usualStepMs(series: readonly MadeAt[]): number {
   const recent = series.slice(-4).map(({ clockMs }) => clockMs);
   const steps = recent.slice(1).map((clockMs, index) => clockMs - Number(recent[index]));
@@ -116,9 +118,9 @@ function usualStepMs(series: readonly MadeAt[]): number {
 }
 
 /**
- * Chooses the backups to remove. A rule divides its time span before the newest backup into periods,
- * which begin at whole multiples of its interval in UTC, and keeps the newest backup of each period.
- * The newest backup of all is kept, too.
+ * Chooses the backups to remove. A rule divides its time span before the newest backup into
+ * periods, which begin at whole multiples of its interval in UTC, and keeps the newest backup of
+ * each period. The newest backup of all is kept, too.
  */
 export function unkept<Backup extends MadeAt>(
   series: readonly Backup[],

@@ -1,5 +1,6 @@
 /**
- * A command of the program for a message, in quotes: on the store, and good in a shell in any folder.
+ * A command of the program for a message, in quotes: on the store, and good in a shell in any
+ * folder.
  *
  * @param store as in `Engine.wholeText`
  */

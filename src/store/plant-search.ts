@@ -122,8 +122,8 @@ export async function searchPlants(
 }
 
 /**
- * Each step is a read of its own: one long read would keep SQLite's WAL from being reset. Plants are
- * never changed or removed, so every plant that exists at the start is listed, once.
+ * Each step is a read of its own: one long read would keep SQLite's WAL from being reset. Plants
+ * are never changed or removed, so every plant that exists at the start is listed, once.
  */
 export async function* listPlants(
   { limit, ...filter }: PlantFilter,

@@ -1,8 +1,8 @@
 import { isSamePlant, type NewPlant, type Plant } from '../contract/plant.ts';
 
 /**
- * Outcome of a create. `created`: the plant is new. `same`: the store holds an equal plant. `taken`:
- * the id belongs to a plant with another name or tag. Only `created` writes.
+ * Outcome of a create. `created`: the plant is new. `same`: the store holds an equal plant.
+ * `taken`: the id belongs to a plant with another name or tag. Only `created` writes.
  */
 export type CreateOutcome = 'created' | 'same' | 'taken';
 

@@ -8,8 +8,8 @@ import type { TokenRecord } from './tokens.ts';
 /* The tables of sessions and backups, and all small tables together. */
 
 /**
- * Condition on `sessions`. A session that ends much later than any that begins now is of a clock that
- * was ahead, and is not in force.
+ * Condition on `sessions`. A session that ends much later than any that begins now is of a clock
+ * that was ahead, and is not in force.
  *
  * @param now the place of a bigint, in milliseconds since the epoch
  */

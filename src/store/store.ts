@@ -64,8 +64,8 @@ interface StoreMetrics {
 
 export interface CommitPromise {
   /**
-   * `kept`: on the disks of several servers, so it survives the loss of one. `kept here`: on the disk
-   * of the server, so it survives a power cut. `lost`: a crash may take it.
+   * `kept`: on the disks of several servers, so it survives the loss of one. `kept here`: on the
+   * disk of the server, so it survives a power cut. `lost`: a crash may take it.
    */
   readonly level: 'kept' | 'kept here' | 'lost';
   /** A sentence for an operator, without its full stop. */

@@ -26,8 +26,8 @@ const isToken = "role <> 'subject'";
 const isNotRevoked = `revoked_at IS NULL AND ${isToken}`;
 
 /**
- * Condition: whether a use at this time is later than the last one. A last use in the future is of a
- * clock that was ahead.
+ * Condition: whether a use at this time is later than the last one. A last use in the future is of
+ * a clock that was ahead.
  *
  * @param at the place of a bigint, in milliseconds since the epoch
  */

@@ -133,12 +133,17 @@ function lackOf(
   shown: string,
 ): string {
   if (fields.every((field) => titles[field] === undefined))
-    return `must name the columns id and name in its first line, as in id,name,tag, unless --column names others; that line is ${shown}`;
+    return (
+      'must name the columns id and name in its first line, as in id,name,tag, unless ' +
+      `--column names others; that line is ${shown}`
+    );
   const { cells } = readings.reduce((widest, one) =>
     one.cells.length > widest.cells.length ? one : widest,
   );
   const { columnsShown } = limits.transfer;
-  const columns = `its columns are ${cells.slice(0, columnsShown).map(excerpt).join(', ')}${cells.length > columnsShown ? ', …' : ''}`;
+  const columns =
+    'its columns are ' +
+    `${cells.slice(0, columnsShown).map(excerpt).join(', ')}${cells.length > columnsShown ? ', …' : ''}`;
   const lacking = needed.find((field) => positionsOf(field, cells, titles).length === 0) ?? 'id';
   const title = titles[lacking];
   if (title === undefined)
@@ -176,7 +181,8 @@ function readRow(
     return malformed(`${counts}; put text with a separator in quotes.`);
   if (cells.length < columns.count && !hasLineEnd)
     return malformed(
-      `${counts}, and no line end follows: the file was cut. End the file with a line end if the row is whole.`,
+      `${counts}, and no line end follows: the file was cut. End the file with a line end ` +
+        'if the row is whole.',
     );
   const name = cells[columns.name];
   const id = readId(cells[columns.id]?.trim());
@@ -195,7 +201,8 @@ function malformed(says: string): Refusal {
 function rowTooLarge(recordBytesMax: number): Refusal {
   return new Refusal(
     'bodyTooLarge',
-    `The row takes more than ${recordBytesMax} bytes: a quote is not closed, or --body-limit is too low.`,
+    `The row takes more than ${recordBytesMax} bytes: a quote is not closed, or ` +
+      '--body-limit is too low.',
   );
 }
 
@@ -217,6 +224,7 @@ function readId(cell: string | undefined): string | Refusal {
     return new Refusal('idNotInt64', `\`id\` must be an integer in plain digits; it is ${shown}.`);
   return new Refusal(
     'idNotInt64',
-    `\`id\` is ${shown}, which a spreadsheet has rounded; format the column as text, so that no digit is lost.`,
+    `\`id\` is ${shown}, which a spreadsheet has rounded; format the column as text, so ` +
+      'that no digit is lost.',
   );
 }

@@ -49,7 +49,8 @@ async function* decompressed(
   } catch (error) {
     if (!isOfZlib(error)) throw error;
     throw new FileError(
-      `cannot be decompressed to its end (${error.message}); its first part has been read; get the file again`,
+      `cannot be decompressed to its end (${error.message}); its first part has been read; ` +
+        'get the file again',
       { cause: error },
     );
   }

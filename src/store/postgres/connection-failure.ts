@@ -9,8 +9,8 @@ export interface HostFailure {
 }
 
 /**
- * Names the reason of each host. The cause is a `StoreOpenError` if a retry cannot help, or else the
- * first reason; one that takes no more connections comes before others.
+ * Names the reason of each host. The cause is a `StoreOpenError` if a retry cannot help, or else
+ * the first reason; one that takes no more connections comes before others.
  */
 export function connectionFailure(
   location: PostgresLocation,

@@ -38,8 +38,9 @@ const undone = new Set([
 
 /**
  * Whether the statement has certainly changed nothing, and may succeed at once, on a connection to
- * another server or in other company. After a failed write the server lacks the end of the statement.
- * Whatever else ends a connection (57P01, a reset) may come between a commit and its reply.
+ * another server or in other company. After a failed write the server lacks the end of the
+ * statement. Whatever else ends a connection (57P01, a reset) may come between a commit and its
+ * reply.
  */
 export function isUndone(error: unknown): boolean {
   const isUnsent = error instanceof Error && 'syscall' in error && error.syscall === 'write';

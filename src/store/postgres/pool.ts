@@ -29,10 +29,10 @@ interface Waiter {
 }
 
 /**
- * Connections are opened on demand. Work that cannot open one waits for one that is in use. When one
- * is lost, all idle connections go with it: they lead to the same server. After a failed attempt to
- * connect there is a pause; then one attempt at a time is made. While no connection is open, all
- * other work is refused at once with the last reason.
+ * Connections are opened on demand. Work that cannot open one waits for one that is in use. When
+ * one is lost, all idle connections go with it: they lead to the same server. After a failed
+ * attempt to connect there is a pause; then one attempt at a time is made. While no connection is
+ * open, all other work is refused at once with the last reason.
  *
  * @param starving counts the pools, over all threads, that may open no connection and have none: the
  * server or the role has too many. The pools that have several then give one up. Without the

@@ -75,8 +75,8 @@ const uniqueIndexes: Readonly<Record<string, string>> = {
 const triesMax = 5;
 
 /**
- * Makes missing tables. Several nodes may do this at once, and an operator may have made some tables
- * in order to distribute them.
+ * Makes missing tables. Several nodes may do this at once, and an operator may have made some
+ * tables in order to distribute them.
  *
  * @returns whether this call has made the store
  * @throws StoreOpenError

@@ -40,8 +40,9 @@ export async function backUp(
 }
 
 /**
- * Each step is synced, so that no sync of a service waits for a large one of the copy. The descriptor
- * stays open for as long as SQLite has the file open: closing it would take the locks of SQLite.
+ * Each step is synced, so that no sync of a service waits for a large one of the copy. The
+ * descriptor stays open for as long as SQLite has the file open: closing it would take the locks of
+ * SQLite.
  */
 async function copyPages(
   store: DatabaseSync,

@@ -55,8 +55,8 @@ export function openForWriting(
 }
 
 /**
- * A killed process may have written a plant without a sync. A checkpoint syncs the WAL first, so every
- * plant that can be read is durable, and a retry can be answered from the store.
+ * A killed process may have written a plant without a sync. A checkpoint syncs the WAL first, so
+ * every plant that can be read is durable, and a retry can be answered from the store.
  */
 function syncByCheckpoint(db: DatabaseSync): void {
   try {

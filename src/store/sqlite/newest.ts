@@ -57,8 +57,8 @@ function textOf({ seq, index }: Slot): string {
 }
 
 /**
- * Reads up to `plantsMax` plants. The times of the journal never go back. A plant that was copied may
- * be later than its row, as far as the clock of the other store was ahead.
+ * Reads up to `plantsMax` plants. The times of the journal never go back. A plant that was copied
+ * may be later than its row, as far as the clock of the other store was ahead.
  */
 function slotsBefore(
   db: DatabaseSync,
@@ -85,9 +85,9 @@ function slotsBefore(
 }
 
 /**
- * A sort would read all plants of the window, and a page may take only the first of them: with names
- * of 900 KB, a page takes 2 ms instead of 340 ms. `json_each` keeps the order of the array, and
- * CROSS JOIN has it as the outer loop.
+ * A sort would read all plants of the window, and a page may take only the first of them: with
+ * names of 900 KB, a page takes 2 ms instead of 340 ms. `json_each` keeps the order of the array,
+ * and CROSS JOIN has it as the outer loop.
  */
 function sourceOf(slots: readonly Slot[]): PlantSource {
   return {

@@ -19,9 +19,9 @@ export interface ReadFile extends Disposable {
 }
 
 /**
- * SQLite reads a file in WAL mode with a WAL and an index beside the file, and makes both. A full or
- * read-only disk, or the folder of another user, has no place for them. After a clean stop the file
- * is whole without them, and is then read without locks.
+ * SQLite reads a file in WAL mode with a WAL and an index beside the file, and makes both. A full
+ * or read-only disk, or the folder of another user, has no place for them. After a clean stop the
+ * file is whole without them, and is then read without locks.
  *
  * @throws errors of SQLite
  */
@@ -44,8 +44,8 @@ function lacksRoom(db: DatabaseSync): boolean {
 }
 
 /**
- * Without locks, a service that starts meanwhile may copy its WAL into the file, and a read would see
- * half of the copy. So each read ends with a look at the times of the file.
+ * Without locks, a service that starts meanwhile may copy its WAL into the file, and a read would
+ * see half of the copy. So each read ends with a look at the times of the file.
  *
  * @returns undefined if the file is not whole
  */

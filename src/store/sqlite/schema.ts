@@ -16,8 +16,8 @@ export const releasedVersions = [1, 3];
  * little-endian order. Its times never go back: while the clock is behind, those of the plants are
  * earlier.
  *
- * `tokens.made_by` is not `created_by`: a service of an earlier version joins tokens with plants, and
- * that name would be ambiguous to it.
+ * `tokens.made_by` is not `created_by`: a service of an earlier version joins tokens with plants,
+ * and that name would be ambiguous to it.
  */
 const tables = `
   CREATE TABLE IF NOT EXISTS plants (
@@ -74,8 +74,8 @@ export function makeTables(db: DatabaseSync): void {
 }
 
 /**
- * Compares the tables and indexes with those of this program. Other tables may stand beside them. The
- * tables of an earlier version are compared after their upgrade.
+ * Compares the tables and indexes with those of this program. Other tables may stand beside them.
+ * The tables of an earlier version are compared after their upgrade.
  *
  * @returns a clause that names each difference; undefined if the schema is right
  */
@@ -133,7 +133,11 @@ function ownSchema(): Map<string, string[]> {
   return schemaOf(db);
 }
 
-/** 0 for an empty file. @throws StoreOpenError for an unknown schema, or a file of another program */
+/**
+ * 0 for an empty file.
+ *
+ * @throws StoreOpenError for an unknown schema, or a file of another program
+ */
 export function schemaVersionOf(db: DatabaseSync, path: string): number {
   const id = pragma(db, 'application_id');
   const version = pragma(db, 'user_version');

@@ -128,8 +128,8 @@ function transactionsOn(db: DatabaseSync): Work {
 }
 
 /**
- * Turns failures into replies. After a fatal failure the connection is not used again: a second sync
- * might succeed although the data of the first is lost.
+ * Turns failures into replies. After a fatal failure the connection is not used again: a second
+ * sync might succeed although the data of the first is lost.
  */
 function guard(db: DatabaseSync) {
   const filesAreTheSame = rememberFiles([path, `${db.location()}-wal`]);
