@@ -60,7 +60,7 @@ export const limits = {
   service: {
     /** HTTP threads on a machine with many cores. Default of `--http-threads`. */
     httpThreadsAuto: 4,
-    /** Open connections, file descriptors permitting. Default of `--connection-limit`. */
+    /** Open connections, file descriptors permitting. */
     connectionsMax: 20_000,
     /** The service does not start with file descriptors for fewer connections. */
     connectionsMin: 8,
@@ -294,8 +294,6 @@ export const limits = {
     progressBarMs: 100,
     progressLineMs: 10 * second,
     listPlantsDefault: 100,
-    /** A line of `plants get -`; a longer one is no id. */
-    idLineBytesMax: 1_000,
     /** Plants that `plants list --newest` reads at once. */
     newestPlantsMax: 1_000,
     /** Until `plants list --newest` and `plants count` show how far they are. */
@@ -303,10 +301,6 @@ export const limits = {
     cellCharsMax: 60,
     /** Rows that a table reads before it prints, to set the width of its columns. */
     tableRowsMeasured: 1_000,
-    /** Memory for the ids of a file in `import --dry-run`; more ids go to a temporary file. */
-    dryRunCacheKiB: 32 * 1_024,
-    /** Refused lines that `import --dry-run` shows. With `--json`, all. */
-    dryRunLinesShown: 20,
   },
 
   prove: {

@@ -37,8 +37,6 @@ export interface ServiceConfig extends OperatorConfig {
   readonly basePath: string;
   readonly fixedToken: string | undefined;
   readonly bodyBytesMax: number;
-  /** `auto`: as the file descriptors allow, up to `limits.service.connectionsMax`. */
-  readonly connectionsMax: number | 'auto';
   readonly requestMs: number;
   readonly commitMs: number;
   /** Of a collector, with its path. Undefined: no traces are exported. */

@@ -8,7 +8,6 @@ export class DescriptorsError extends Error {
 
 interface Wanted {
   readonly httpThreads: number | 'auto';
-  readonly connectionsMax: number | 'auto';
   readonly opsPort: number | 'off';
 }
 
@@ -18,7 +17,7 @@ interface Wanted {
  *
  * @throws DescriptorsError
  */
-export function withinDescriptors({ httpThreads, connectionsMax, opsPort }: Wanted): {
+export function withinDescriptors({ httpThreads, opsPort }: Wanted): {
   threadCount: number;
   connectionsMax: number;
   opsConnectionsMax: number;
@@ -32,15 +31,14 @@ export function withinDescriptors({ httpThreads, connectionsMax, opsPort }: Want
     limits.service.processDescriptors -
     forOperators -
     threads * limits.service.httpThreadDescriptors;
-  const needed = connectionsMax === 'auto' ? limits.service.connectionsMin : connectionsMax;
+  const needed = limits.service.connectionsMin;
   let threadCount = threadsWanted(httpThreads);
   while (httpThreads === 'auto' && threadCount > 1 && leftFor(threadCount) < needed)
     threadCount -= 1;
 
   const left = leftFor(threadCount);
-  const fitting =
-    connectionsMax === 'auto' ? Math.min(left, limits.service.connectionsMax) : connectionsMax;
-  if (left >= needed) return { threadCount, connectionsMax: fitting, opsConnectionsMax };
+  const connectionsMax = Math.min(left, limits.service.connectionsMax);
+  if (left >= needed) return { threadCount, connectionsMax, opsConnectionsMax };
   throw new DescriptorsError(
     `${needed} connections on ${threadCount} threads need ${descriptors - left + needed} ` +
       `file descriptors, and the process may have ${descriptors}; raise the limit with ` +

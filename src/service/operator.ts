@@ -129,7 +129,6 @@ function inForce(
     ['port', `${config.port}`],
     ['ops-port', opsPort],
     ['http-threads', `${httpThreads.length}`],
-    ['connection-limit', `${config.connectionsMax}`],
     ['store', engineOf(config.store).wholeText],
   ]);
   return settings.map((setting) => {

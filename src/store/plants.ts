@@ -114,8 +114,6 @@ export interface PlantReader {
    * that were stored when the count began, and some later ones.
    */
   countMatches(count: MatchCount): Promise<CountedMatches>;
-  /** The outcome that a create of each plant alone would have now. Nothing is written. */
-  outcomesOf(plants: readonly NewPlant[]): Promise<readonly CreateOutcome[]>;
   /** Until it is closed, a snapshot makes the store keep old versions of changed pages or rows. */
   openSnapshot(): Promise<PlantSnapshot>;
 }

@@ -68,21 +68,6 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     assert.equal((await store.countMatches({ budgetMs: 1_000 })).plants, 2);
   });
 
-  test(`${engine}: the outcome of each create is known without it`, async (t) => {
-    const store = await open(t);
-    await store.createPlants([plant(int64Min, 'a', 'x'), plant(2n, 'b')]);
-    const outcomes = await store.outcomesOf([
-      plant(2n, 'b'),
-      plant(2n, 'b', ''),
-      plant(int64Max, 'new'),
-      plant(int64Min, 'a', 'x'),
-      plant(int64Max, 'other'),
-    ]);
-    assert.deepEqual(outcomes, ['same', 'taken', 'created', 'same', 'created']);
-    assert.equal((await store.countMatches({ budgetMs: 1_000 })).plants, 2);
-    assert.deepEqual(await store.outcomesOf([]), []);
-  });
-
   test(`${engine}: ids are exact over all of int64`, async (t) => {
     const store = await open(t);
     const ids = [

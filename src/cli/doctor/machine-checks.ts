@@ -33,7 +33,7 @@ export function usualHttpThreads(): number {
 /** Threads and connections of a service with default flags. */
 function usualService(): ReturnType<typeof withinDescriptors> | DescriptorsError {
   try {
-    return withinDescriptors({ httpThreads: 'auto', connectionsMax: 'auto', opsPort: 0 });
+    return withinDescriptors({ httpThreads: 'auto', opsPort: 0 });
   } catch (cause) {
     if (cause instanceof DescriptorsError) return cause;
     throw cause;

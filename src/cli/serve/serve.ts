@@ -199,7 +199,6 @@ function serviceConfig(values: ServeValues, env: Environment): Omit<ServiceConfi
     basePath: values['base-path'],
     fixedToken: fixedToken(values['token-file'], env, limits.access.tokenCharsMax),
     bodyBytesMax: values['body-limit'],
-    connectionsMax: 'auto',
     queuePlantsMax: limits.store.queuePlantsMax,
     requestMs: limits.http.requestMs,
     commitMs: values['commit-timeout'],

@@ -51,15 +51,6 @@ export async function createPlants(
   return outcomes;
 }
 
-/** As `PlantReader.outcomesOf`. */
-export async function outcomesOf(
-  query: Query,
-  plants: readonly NewPlant[],
-): Promise<readonly CreateOutcome[]> {
-  const stored = await storedPlants(query, plants);
-  return plants.map((plant) => outcomeBeside(stored.get(plant.id), plant));
-}
-
 /** In ascending order of id. The sort is stable: the first plant of each id comes first. */
 function firstOfEachId<T extends PlantToCreate>(plants: readonly T[]): T[] {
   const ascending = plants.toSorted((a, b) => (a.id < b.id ? -1 : Number(a.id > b.id)));

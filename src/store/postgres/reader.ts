@@ -15,7 +15,6 @@ import type { Connector } from './connector.ts';
 import { postgresText } from './location.ts';
 import { newestWindow } from './newest.ts';
 import { countPlantsAfter, plantPage } from './plant-rows.ts';
-import { outcomesOf } from './plants.ts';
 import type { Pool } from './pool.ts';
 import { refuseHiddenSchema, versionOf } from './schema.ts';
 import { openPostgresSnapshot } from './snapshot.ts';
@@ -43,7 +42,6 @@ export function readerOn(
     newestPlants: (search) =>
       searchNewest(search, (...window) => read((query) => newestWindow(query, ...window))),
     countMatches: (count) => countMatches(count, windows.countAfter),
-    outcomesOf: (plants) => read((query) => outcomesOf(query, plants)),
     openSnapshot: () => openPostgresSnapshot(connector, readMs),
     ...callsOf(reads, (call) => read((query) => runSteps(query, stepsOf(reads, call)))),
     close,

@@ -1,13 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { limits } from '../../limits.ts';
 import type { CountedPlants, PlantPage, PlantRange } from '../plant-search.ts';
-import {
-  type CreateOutcome,
-  outcomeBeside,
-  type PlantMatch,
-  type PlantReader,
-  type StoredPlant,
-} from '../plants.ts';
+import type { PlantMatch, StoredPlant } from '../plants.ts';
 import {
   fixedTokenId,
   fixedTokenName,
@@ -58,18 +52,6 @@ export function countPlantsAfter(
   const row = count.get(...values, ...(after === undefined ? [] : [after]), plantsMax);
   const { plants, lookedAt, last } = row as Record<string, bigint | null>;
   return { plants: Number(plants), lookedAt: Number(lookedAt), last: last ?? undefined };
-}
-
-/** As `PlantReader.outcomesOf`. */
-export function outcomesOf(
-  db: DatabaseSync,
-  plants: Parameters<PlantReader['outcomesOf']>[0],
-): CreateOutcome[] {
-  const select = db.prepare('SELECT name, tag FROM plants WHERE id = ?');
-  return plants.map((plant) => {
-    const row = select.get(plant.id) as { name: string; tag: string | null } | undefined;
-    return outcomeBeside(row && { name: row.name, tag: row.tag ?? undefined }, plant);
-  });
 }
 
 const reserved = namesOfNoToken.map((name) => `'${name}'`).join(', ');

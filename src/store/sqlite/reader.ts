@@ -13,7 +13,7 @@ import type { StoreReader } from '../store.ts';
 import { demandNewest, openForReading } from './database.ts';
 import { withStoreErrors } from './errors.ts';
 import { newestWindow } from './newest.ts';
-import { addFoldCase, countPlantsAfter, outcomesOf, plantPage } from './plant-rows.ts';
+import { addFoldCase, countPlantsAfter, plantPage } from './plant-rows.ts';
 import { pragma } from './schema.ts';
 import { openSqliteSnapshot } from './snapshot.ts';
 import { runSteps } from './steps.ts';
@@ -40,7 +40,6 @@ export function openSqliteReader(path: string): StoreReader {
       return searchNewest(search, (...window) => read(() => newestWindow(db, ...window)));
     },
     countMatches: (count) => countMatches(count, windows.countAfter),
-    outcomesOf: async (plants) => read(() => outcomesOf(db, plants)),
     openSnapshot: async () => read(() => openSqliteSnapshot(path)),
     ...callsOf(reads, async (call) => read((db) => runSteps(db, stepsOf(reads, call)))),
     close,
