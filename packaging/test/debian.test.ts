@@ -114,7 +114,7 @@ test('the installation starts the service, and a create is stored', () => {
   run(`dpkg --install ${earlier}`);
   assert.equal(property('ActiveState'), 'active');
   assert.equal(create(2), firstPlant);
-  assert.equal(asService('plants get 2'), '{"id":2,"name":"Alder","tag":"Alnus"}\n');
+  assert.match(asService('plants get 2'), /^\{"id":2,"name":"Alder","tag":"Alnus","createdAt":/);
 });
 
 test('the commands of the page upgrade it, and the plants and the token stay', () => {
