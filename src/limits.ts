@@ -184,6 +184,8 @@ export const limits = {
     /** UTF-16 units of plants that go into the digest in one step. */
     digestChunkChars: MiB,
     backupsRecorded: 100,
+    /** Tokens that one statement writes. */
+    statementRows: 500,
   },
 
   sqlite: {

@@ -1,3 +1,6 @@
+import { commandOn } from './command-text.ts';
+import { StoreOpenError } from './errors.ts';
+
 /** The version of the tables that this program makes, in both engines. */
 export const schemaVersion = 10;
 
@@ -13,6 +16,19 @@ export function unknownVersion(version: number, released: readonly number[]): st
     : `was made between two releases (schema ${version}), and this plant-store cannot ` +
         'upgrade it; export the plants with the plant-store that made it, and import them into ' +
         'a new store';
+}
+
+/**
+ * @param store a store, as the subject of a sentence
+ * @param location as `Engine.wholeText`
+ * @throws StoreOpenError for the store of an earlier version, which only some commands can read
+ */
+export function demandNewest(version: number, store: string, location: string): void {
+  if (version === schemaVersion) return;
+  throw new StoreOpenError(
+    `${store} is of an earlier plant-store (schema ${version}); ` +
+      `${commandOn(location, 'serve')} upgrades it`,
+  );
 }
 
 /** The columns of `tokens` that 1.1.0 does not have, in the words of an engine. */

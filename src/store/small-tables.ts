@@ -2,7 +2,15 @@ import { limits } from '../limits.ts';
 import type { BackupRecord } from './backups.ts';
 import type { NewSession } from './sessions.ts';
 import { run, type Steps } from './steps.ts';
-import { isLive, tokenChanges, tokenReads, tokenRecords, touchToken } from './token-table.ts';
+import {
+  first,
+  isLive,
+  nextId,
+  tokenChanges,
+  tokenReads,
+  tokenRecords,
+  touchToken,
+} from './token-table.ts';
 import type { TokenRecord } from './tokens.ts';
 
 /* The tables of sessions and backups, and all small tables together. */
@@ -21,10 +29,10 @@ function isInForce(now: string): string {
 export const reads = {
   ...tokenReads,
 
-  *findSessionToken(hash: Uint8Array, nowMs: number): Steps<TokenRecord | undefined> {
+  findSessionToken(hash: Uint8Array, nowMs: number): Steps<TokenRecord | undefined> {
     const session = `sessions.hash = $1 AND ${isInForce('CAST($2 AS bigint)')}`;
     const where = `WHERE id = (SELECT token_id FROM sessions WHERE ${session})`;
-    return (yield* tokenRecords(where, hash, nowMs))[0];
+    return first(tokenRecords(where, hash, nowMs));
   },
 
   *listBackups(): Steps<readonly BackupRecord[]> {
@@ -80,8 +88,7 @@ export const changes = {
   },
 
   *recordBackup({ file, finishedAtMs, plants, digest }: BackupRecord): Steps<void> {
-    const { rows } = yield* run('SELECT coalesce(max(id), 0) + 1 AS id FROM backups');
-    const id = rows[0]?.['id'] as number;
+    const id = yield* nextId('backups');
     yield* run(
       'INSERT INTO backups (id, file, finished_at, plants, digest) VALUES ($1, $2, $3, $4, $5)',
       id,

@@ -1,3 +1,5 @@
+import { limits } from '../limits.ts';
+
 /*
  * The statements of the small tables, written once for both engines. A generator yields them one by
  * one, and gets what each has returned. SQLite runs it at once, PostgreSQL waits for each reply.
@@ -27,7 +29,7 @@ export function* run(text: string, ...values: (Value | undefined)[]): Steps<Resu
 }
 
 /**
- * Runs a statement for many rows, 500 at a time.
+ * Runs a statement for many rows, up to `limits.store.statementRows` at a time.
  *
  * @param textFor the statement around `($1, $2), ($3, $4)`
  * @param types undefined where the statement tells the types of the columns
@@ -37,8 +39,9 @@ export function* runForAll(
   all: readonly (readonly (Value | undefined)[])[],
   types?: readonly ('bigint' | 'text')[],
 ): Steps<void> {
-  for (let start = 0; start < all.length; start += 500) {
-    const some = all.slice(start, start + 500);
+  const { statementRows } = limits.store;
+  for (let start = 0; start < all.length; start += statementRows) {
+    const some = all.slice(start, start + statementRows);
     let number = 0;
     const place = (column: number) => {
       number += 1;

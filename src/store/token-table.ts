@@ -66,7 +66,7 @@ function rateOf(perDay: number | undefined, burst: number | undefined): Rate | u
   return perDay === undefined || burst === undefined ? undefined : { perDay, burst };
 }
 
-function* first<T>(all: Steps<readonly T[]>): Steps<T | undefined> {
+export function* first<T>(all: Steps<readonly T[]>): Steps<T | undefined> {
   return (yield* all)[0];
 }
 
@@ -104,7 +104,7 @@ export const tokenChanges = {
       token.name,
     );
     if (rows.length > 0) return 'name taken';
-    yield* insert([{ ...nothingYet, ...token, id: yield* nextId() }]);
+    yield* insert([{ ...nothingYet, ...token, id: yield* nextId('tokens') }]);
     return 'created';
   },
 
@@ -123,7 +123,7 @@ export const tokenChanges = {
         rotated.untilMs,
         rotated.id,
       );
-    yield* insert([{ ...nothingYet, ...token, id: yield* nextId() }]);
+    yield* insert([{ ...nothingYet, ...token, id: yield* nextId('tokens') }]);
     return { token, previousUntilMs: rotated?.untilMs };
   },
 
@@ -185,7 +185,7 @@ export const tokenChanges = {
     const { rows } = yield* run("SELECT count(*) AS subjects FROM tokens WHERE role = 'subject'");
     const forgotten = subjectsToForget(numbersIn(rows)['subjects'] ?? 0, bounds);
     if (forgotten > 0) yield* forgetSubjects(atMs - bounds.subjectIdleMs, forgotten);
-    const id = yield* nextId();
+    const id = yield* nextId('tokens');
     const times = { createdAtMs: atMs, lastUsedAtMs: atMs };
     yield* insert([{ ...nothingYet, id, name, hash, role: 'subject', ...times }]);
     return id;
@@ -216,8 +216,8 @@ function* countLive(nowMs: number): Steps<number> {
   return numbersIn((yield* run(text, nowMs)).rows)['live'] ?? 0;
 }
 
-function* nextId(): Steps<number> {
-  const { rows } = yield* run('SELECT coalesce(max(id), 0) + 1 AS id FROM tokens');
+export function* nextId(table: 'tokens' | 'backups'): Steps<number> {
+  const { rows } = yield* run(`SELECT coalesce(max(id), 0) + 1 AS id FROM ${table}`);
   return numbersIn(rows)['id'] as number;
 }
 

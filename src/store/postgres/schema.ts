@@ -1,9 +1,6 @@
-import { commandOn } from '../command-text.ts';
 import { StoreOpenError } from '../errors.ts';
-import type { PostgresLocation } from '../location.ts';
 import { schemaVersion, unknownVersion } from '../schema-version.ts';
 import { isMadeByOthers, sqlState, UNDEFINED_TABLE } from './errors.ts';
-import { postgresText } from './location.ts';
 import { definitionsOf, schemaDifference, type Table } from './schema-comparison.ts';
 import { inTransaction, type Query } from './transaction.ts';
 
@@ -93,15 +90,6 @@ export async function ensureSchema(query: Query): Promise<boolean> {
     }
   }
   return isNew;
-}
-
-/** @throws StoreOpenError for the store of an earlier version, which only some commands can read */
-export function demandNewest(version: number, location: PostgresLocation): void {
-  if (version === schemaVersion) return;
-  throw new StoreOpenError(
-    `the store in the database is of an earlier plant-store (schema ${version}); ` +
-      `${commandOn(postgresText(location), 'serve')} upgrades it`,
-  );
 }
 
 /** @returns false if another node has made the store */

@@ -14,16 +14,18 @@ import {
 import { sharedCounter, sharedMemory } from '../../threads/shared-counter.ts';
 import { demandShared, type OpenOptions, type StoreOptions } from '../engine.ts';
 import type { PostgresLocation } from '../location.ts';
+import { demandNewest } from '../schema-version.ts';
 import { changes } from '../small-tables.ts';
 import { callsOf, stepsOf } from '../steps.ts';
 import type { CommitPromise, SharedStore, Store, StoreReader, StoreShare } from '../store.ts';
 import { checkedConnector } from './checked-connector.ts';
 import { openConnector } from './connector.ts';
 import { beat, forgetOldBeats } from './heartbeat.ts';
+import { postgresText } from './location.ts';
 import { createPlants } from './plants.ts';
 import { openPool, type Pool } from './pool.ts';
 import { demandStore, readerOn } from './reader.ts';
-import { demandNewest, ensureSchema, refuseChangedTables } from './schema.ts';
+import { ensureSchema, refuseChangedTables } from './schema.ts';
 import { plantsBytes } from './size.ts';
 import { runChange } from './steps.ts';
 import type { Query } from './transaction.ts';
@@ -51,7 +53,8 @@ export async function openPostgresStore(
   try {
     if (mayMake) isNew = await pool.run(ensureSchema, callMs);
     await pool.run(async (query) => {
-      demandNewest(await demandStore(query, location), location);
+      const version = await demandStore(query, location);
+      demandNewest(version, 'the store in the database', postgresText(location));
       await refuseChangedTables(query);
     }, callMs);
     await pool.run((query) => forgetOldBeats(query, Date.now()), callMs);

@@ -8,7 +8,7 @@ import { limits } from '../../limits.ts';
 import { commandOn } from '../command-text.ts';
 import { NoStoreError, StoreError, StoreOpenError } from '../errors.ts';
 import { defaultStorePath } from '../location.ts';
-import { schemaVersion } from '../schema-version.ts';
+import { demandNewest } from '../schema-version.ts';
 import {
   mayBeLackOfRoom,
   SQLITE_BUSY,
@@ -40,7 +40,7 @@ export function openForWriting(
     const version = schemaVersionOf(db, path);
     if (version === 0 && !mayMake) throw noStore(path);
     if (version > 0) {
-      demandNewest(version, path);
+      demandNewestFile(version, path);
       refuseSchemaFault(db, path);
     }
     setDurability(db);
@@ -68,12 +68,8 @@ function syncByCheckpoint(db: DatabaseSync): void {
 }
 
 /** @throws StoreOpenError for the store of an earlier version */
-export function demandNewest(version: number, path: string): void {
-  if (version === schemaVersion) return;
-  throw new StoreOpenError(
-    `the store at ${path} is of an earlier plant-store (schema ${version}); ` +
-      `${commandOn(textOf(path), 'serve')} upgrades it`,
-  );
+export function demandNewestFile(version: number, path: string): void {
+  demandNewest(version, `the store at ${path}`, textOf(path));
 }
 
 /** @returns false if another process was first */

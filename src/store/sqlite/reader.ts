@@ -10,7 +10,7 @@ import {
 import { reads } from '../small-tables.ts';
 import { callsOf, stepsOf } from '../steps.ts';
 import type { StoreReader } from '../store.ts';
-import { demandNewest, openForReading } from './database.ts';
+import { demandNewestFile, openForReading } from './database.ts';
 import { withStoreErrors } from './errors.ts';
 import { newestWindow } from './newest.ts';
 import { addFoldCase, countPlantsAfter, plantPage } from './plant-rows.ts';
@@ -36,7 +36,7 @@ export function openSqliteReader(path: string): StoreReader {
     listPlants: (filter) => listPlants(filter, windows),
     searchPlants: (search) => searchPlants(search, windows),
     newestPlants: async (search) => {
-      read(() => demandNewest(pragma(db, 'user_version'), path));
+      read(() => demandNewestFile(pragma(db, 'user_version'), path));
       return searchNewest(search, (...window) => read(() => newestWindow(db, ...window)));
     },
     countMatches: (count) => countMatches(count, windows.countAfter),
