@@ -99,5 +99,5 @@ const terminal: Terminal = {
 };
 
 process.exitCode = await run(process.argv.slice(2), terminal);
-// Unlike the output of a command, messages that nobody reads do not keep the process.
+// Output that is not read keeps the process. Messages that are not read do not.
 setTimeout(() => process.stdout.writableLength > 0 || process.exit(), limits.http.lingerMs).unref();

@@ -182,7 +182,7 @@ async function demandListedName(
 
 export const plantsCount = command({
   positionals: [],
-  summary: 'Print the number of plants in the store, or of those that match the filters.',
+  summary: 'Print the number of plants in the store, or of the plants that match the filters.',
   need: 'Use it to compare two stores, or a store with its clients.',
   flags: ['store', ...matchFlags, 'json'],
   examples: [

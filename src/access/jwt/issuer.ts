@@ -10,7 +10,7 @@ export class IssuerError extends Error {
  * Reads the metadata of an issuer (OpenID Connect Discovery 1.0 §4, or RFC 8414 §3), and then its
  * keys (RFC 7517 §5).
  *
- * @returns the reply with the keys, whose body nobody has looked at
+ * @returns the reply with the keys, whose body is not read
  * @throws IssuerError
  */
 export async function fetchKeys(issuer: string, signal: AbortSignal): Promise<Response> {

@@ -17,7 +17,7 @@ export interface JwtRules {
 export const jwtTypes = ['at+jwt', 'jwt'] as const;
 type JwtType = (typeof jwtTypes)[number];
 
-/** No MAC: whoever can check a token with it can make one (RFC 8725 §3.1). */
+/** No MAC: its key checks tokens, and can also make tokens (RFC 8725 §3.1). */
 export const algorithms: readonly string[] =
   'RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA Ed25519'.split(' ');
 

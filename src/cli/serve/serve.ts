@@ -101,7 +101,7 @@ export const serve = command({
     const jobsEnd = backups?.[Symbol.asyncDispose]();
     const code = await stop(service, reason, log, supervisor);
     await jobsEnd;
-    // A welcome that nobody reads would keep the process.
+    // A welcome that is not read would keep the process.
     setTimeout(() => terminal.exit(code), limits.http.lingerMs).unref();
     return code;
   },

@@ -107,7 +107,7 @@ function mattersOfClients(figures: TokenFigureTable, nowMs: number): Matter[] {
   ]);
 }
 
-/** Without those that concern nobody. */
+/** Without the matters that name no token. */
 function matters(
   all: readonly (readonly [about: string, names: readonly string[], page: string])[],
 ) {
