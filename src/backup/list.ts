@@ -73,8 +73,8 @@ function entryOf({ file, at, manifest }: BackupInSeries): ListedBackup {
   if (manifest === undefined) {
     const fault = 'the manifest is damaged';
     const createdAt = at.toISOString();
-    return { file, createdAt, plants: null, bytes: null, checkedAt: createdAt, fault };
+    return { file, createdAt, plants: null, bytes: null, fault };
   }
-  const { createdAt, checkedAt = createdAt, plants, bytes } = manifest;
-  return { file, createdAt, plants, bytes, checkedAt, fault: null };
+  const { createdAt, plants, bytes } = manifest;
+  return { file, createdAt, plants, bytes, fault: null };
 }

@@ -9,10 +9,10 @@ import type { LastRun, RunningBackup } from '../ops/contract.ts';
 import { programCommand } from '../program.ts';
 import type { Log } from '../service/log.ts';
 import { StoreError, StoreOpenError } from '../store/errors.ts';
+import type { Standing } from '../store/inspection.ts';
 import { type StoreLocation, settingOf } from '../store/location.ts';
 import { engineOf, openReader } from '../stores.ts';
 import { openBackupFolder } from './list.ts';
-import { followProgress, type Progress } from './progress.ts';
 
 /** What `serve` does with a folder of backups. */
 export interface BackupPlan {
@@ -49,17 +49,17 @@ export function openBackups(
   const args = ['backup', folder, '--keep', rules, '--json'];
   const childEnv = { ...withoutSettings(env), ...settingOf(location) };
   const list = openBackupFolder(folder, engineOf(location).backupName);
-  let running: { reply(): RunningBackup; readonly end: Promise<void> } | undefined;
+  let running: { reply: RunningBackup; readonly end: Promise<void> } | undefined;
   let stop: () => void = () => undefined;
   let last: LastRun | null = null;
   let isStopping = false;
   let timer: NodeJS.Timeout | undefined;
 
-  async function run(operator: string | null, take: Progress['take']): Promise<void> {
+  async function run(operator: string | null): Promise<void> {
     const fields = operator === null ? {} : { operator };
     const result = await runProgram(args, childEnv, (process) => {
       stop = () => process.kill('SIGTERM');
-      process.on('message', take);
+      process.on('message', noteProgress);
     });
     if (isStopping) return;
     list.forget();
@@ -70,15 +70,21 @@ export function openBackups(
     log[level]({ ...fields, result: result.done }, 'a backup was made');
   }
 
+  function noteProgress(message: unknown): void {
+    const { doing, standing = null } = message as { doing: string; standing?: Standing };
+    // Empty text removes the line on a terminal.
+    if (running === undefined || doing === '') return;
+    running.reply = { ...running.reply, step: doing.replace(/:.*/s, ''), standing };
+  }
+
   /** @returns undefined beside another backup */
   function begin(operator: string | null): Promise<void> | undefined {
     if (isStopping || running !== undefined) return undefined;
     const startedAt = new Date(now()).toISOString();
-    const progress = followProgress();
-    const end = run(operator, progress.take).finally(() => {
+    const end = run(operator).finally(() => {
       running = undefined;
     });
-    running = { reply: () => ({ operator, startedAt, ...progress.now() }), end };
+    running = { reply: { operator, startedAt, step: 'starting', standing: null }, end };
     return end;
   }
 
@@ -126,13 +132,13 @@ export function openBackups(
         ...{ folder, keep: rules, everySeconds: everyMs / 1_000, last },
         ...(await list.look()),
         dueAt: dueAtMs === undefined ? null : new Date(dueAtMs).toISOString(),
-        running: running?.reply() ?? null,
+        running: running?.reply ?? null,
       };
     },
     backUp(operator) {
       const end = begin(operator);
       end?.catch((err) => log.error({ err }, 'the end of a backup was not noted'));
-      return end && running?.reply();
+      return end && running?.reply;
     },
   };
   return {

@@ -245,8 +245,6 @@ export interface ListedBackup {
   /** Null if the manifest is damaged, as is `bytes`. */
   readonly plants: number | null;
   readonly bytes: number | null;
-  /** When the backup was checked. */
-  readonly checkedAt: Time;
   /** Null for a sound manifest. */
   readonly fault: string | null;
 }
@@ -258,13 +256,7 @@ export interface RunningBackup {
   /** The current step, such as `copying`. */
   readonly step: string;
   /** How far the step is; null if its end is unknown. */
-  readonly standing: {
-    readonly done: number;
-    readonly total: number;
-    readonly unit: 'plants' | 'bytes';
-    /** Null: not known yet. */
-    readonly secondsLeft: number | null;
-  } | null;
+  readonly standing: Readonly<Record<'done' | 'total', number>> | null;
 }
 
 /** The last backup that this service has tried to make. */

@@ -1,6 +1,6 @@
-import { followProgress, type Now } from '../../backup/progress.ts';
 import { limits } from '../../limits.ts';
 import { sizeText } from '../../quantity-text.ts';
+import type { Standing } from '../../store/inspection.ts';
 import type { Terminal } from '../command.ts';
 
 interface Output {
@@ -10,6 +10,9 @@ interface Output {
   addLine(text: string): void;
 }
 
+/** A rate is not known sooner. */
+const rateMs = 500;
+
 /**
  * Shows the step of a command, with what is done, the total and the time left. A terminal has one
  * line that changes. A file or a pipe gets a line every `limits.cli.progressLineMs`, and only of
@@ -17,31 +20,38 @@ interface Output {
  */
 export function showSteps({ isTerminal, replaceLine, addLine }: Output): Terminal['showProgress'] {
   const everyMs = isTerminal ? limits.cli.progressBarMs : limits.cli.progressLineMs;
-  const progress = followProgress();
   let shownMs = performance.now();
+  let step = '';
+  let total = 0;
+  let began = { atMs: 0, done: 0 };
   return (doing, standing) => {
-    progress.take({ doing, standing });
-    if (doing === '' || (isTerminal && standing === undefined)) {
+    if (standing === undefined) {
       if (isTerminal) replaceLine(doing);
       return;
     }
-    if (standing === undefined || performance.now() - shownMs < everyMs) return;
-    shownMs = performance.now();
-    if (isTerminal) replaceLine(textOf(progress.now()));
-    else addLine(textOf(progress.now()));
+    const nowMs = performance.now();
+    const nextStep = doing.replace(/:.*/s, '');
+    if (nextStep !== step || standing.total !== total) began = { atMs: nowMs, done: standing.done };
+    step = nextStep;
+    total = standing.total;
+    if (nowMs - shownMs < everyMs) return;
+    shownMs = nowMs;
+    const show = isTerminal ? replaceLine : addLine;
+    show(`${step}: ${standingText(standing)}${leftText(standing, began.done, nowMs - began.atMs)}`);
   };
 }
 
-function textOf({ step, standing }: Now): string {
-  if (standing === null) return step;
-  const { done, total, unit, secondsLeft } = standing;
+function standingText({ done, total, unit }: Standing): string {
   const percent = total === 0 ? 100 : Math.min(100, Math.floor((100 * done) / total));
-  const amount =
-    unit === 'bytes'
-      ? `${sizeText(done)} of ${sizeText(total)}`
-      : `${numberText(done)} of ${numberText(total)} plants`;
-  const left = secondsLeft === null ? '' : `, ${clockText(secondsLeft)} left`;
-  return `${step}: ${percent} %, ${amount}${left}`;
+  return unit === 'bytes'
+    ? `${percent} %, ${sizeText(done)} of ${sizeText(total)}`
+    : `${percent} %, ${numberText(done)} of ${numberText(total)} plants`;
+}
+
+function leftText({ done, total }: Standing, doneBefore: number, tookMs: number): string {
+  const seconds = ((total - done) / (done - doneBefore)) * (tookMs / 1_000);
+  if (tookMs < rateMs || !Number.isFinite(seconds)) return '';
+  return `, ${clockText(Math.ceil(seconds))} left`;
 }
 
 /** @returns a text such as `1,000,000 plants in 2.1 s (476,190 plants/s)` */
