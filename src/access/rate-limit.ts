@@ -1,14 +1,6 @@
 import type { Rate } from '../store/tokens.ts';
 
-/** Limits how many creates each token may send to one node, over all its threads. */
-export interface RateLimiter {
-  /**
-   * Takes one create from a bucket.
-   *
-   * @returns 0, or the milliseconds until the bucket has the next create
-   */
-  take(bucketId: number, rate: Rate): number;
-}
+export type RateLimiter = ReturnType<typeof rateLimiterIn>;
 
 /** Buckets that can be in use at a time. */
 const slots = 1 << 15;
@@ -23,13 +15,15 @@ export function rateLimitMemory(): SharedArrayBuffer {
 }
 
 /**
+ * Limits how many creates each token may send to one node, over all its threads.
+ *
  * The generic cell rate algorithm (ITU-T I.371), a token bucket that needs one number: the time at
  * which the bucket is full again. Threads change the number by compare-and-swap.
  *
  * A new token gets the slot whose bucket is full soonest, and a full bucket: a full bucket is as
  * good as none, and otherwise the token before gets a few creates too many.
  */
-export function rateLimiterIn(memory: SharedArrayBuffer): RateLimiter {
+export function rateLimiterIn(memory: SharedArrayBuffer) {
   /** In microseconds of `nowUs`. */
   const fullAt = new BigInt64Array(memory, 0, slots);
   const owners = new Int32Array(memory, slots * BigInt64Array.BYTES_PER_ELEMENT, slots);
@@ -51,7 +45,8 @@ export function rateLimiterIn(memory: SharedArrayBuffer): RateLimiter {
   }
 
   return {
-    take(bucketId, { perDay, burst }) {
+    /** @returns 0 if it has taken a create, or the milliseconds until the bucket has the next one */
+    take(bucketId: number, { perDay, burst }: Rate): number {
       const intervalUs = dayUs / perDay;
       const aheadUsMax = intervalUs * (burst - 1);
       const now = nowUs();

@@ -13,22 +13,11 @@ export interface RefreshOptions {
   readonly onError: (error: unknown) => void;
 }
 
-export interface Refresh extends Disposable {
-  /** @throws the error of the read */
-  readFirst(): Promise<void>;
-  /** Whether the last successful read began more than `staleMs` ago. */
-  isStale(): boolean;
-  /** The error of the last read that has ended; undefined if the read has succeeded. */
-  fault(): unknown;
-  /** Resolves after a read that began after the call. @returns whether this read succeeded */
-  again(): Promise<boolean>;
-}
-
 /**
  * Reads at an interval, one read at a time: so no read brings back what a later read found revoked.
  * Nothing is read before a first call of `readFirst` or `again`.
  */
-export function openRefresh(options: RefreshOptions): Refresh {
+export function openRefresh(options: RefreshOptions) {
   const { read, everyMs, retryMs, againMs, staleMs, onError } = options;
   let readAtMs = Number.NEGATIVE_INFINITY;
   let beganMs = Number.NEGATIVE_INFINITY;
@@ -73,18 +62,22 @@ export function openRefresh(options: RefreshOptions): Refresh {
   }
 
   return {
-    async readFirst() {
+    /** @throws the error of the read */
+    async readFirst(): Promise<void> {
       await readNow();
       next = setTimeout(readOnce, everyMs);
     },
-    isStale() {
+    /** Whether the last successful read began more than `staleMs` ago. */
+    isStale(): boolean {
       const ageMs = performance.now() - readAtMs;
       // The timers of a busy thread are late.
       if (ageMs > everyMs && fault === undefined) void readOnce();
       return ageMs > staleMs;
     },
+    /** The error of the last read that has ended; undefined if the read has succeeded. */
     fault: () => fault,
-    async again() {
+    /** Resolves after a read that began after the call. @returns whether this read succeeded */
+    async again(): Promise<boolean> {
       let request = requested;
       if (request === undefined) {
         request = requested = Promise.withResolvers();

@@ -5,41 +5,24 @@ import type { TokenReader } from '../store/tokens.ts';
 import { hashToken, isInForce } from './opaque-tokens.ts';
 import { hashLink } from './sign-in-link.ts';
 
+export type Sessions = ReturnType<typeof sessionsIn>;
+
 /**
  * Sessions of operators, in the store. A session ends with its token, after
  * `limits.access.sessionMs`, or with the `limits.access.sessionsPerTokenMax`th newer session of its
  * token. All methods throw StoreError.
- */
-export interface Sessions {
-  /** @returns the secret of a new session, which is known only here, and the token's name */
-  signIn(token: string): Promise<SignedIn | 'unknown' | 'not an operator'>;
-  /** Signs in once for each link of `makeSignInLink`. @param link its secret */
-  signInByLink(link: string): Promise<SignedIn | 'unknown'>;
-  /** The name of the session's token; undefined if the session is over. */
-  operatorOf(secret: string): Promise<string | undefined>;
-  signOut(secret: string): Promise<void>;
-}
-
-interface SignedIn {
-  readonly secret: string;
-  readonly name: string;
-}
-
-/**
+ *
  * A secret has 256 random bits, and the store keeps its hash only. The store looks up by hash,
  * which a guesser cannot choose.
  *
  * @param now milliseconds since the epoch
  */
-export function sessionsIn(
-  store: TokenReader & SessionReader & SessionWriter,
-  now: () => number,
-): Sessions {
+export function sessionsIn(store: TokenReader & SessionReader & SessionWriter, now: () => number) {
   async function begin(
     tokenId: number,
     name: string,
     sessionsMax: number = limits.access.sessionsPerTokenMax,
-  ): Promise<SignedIn> {
+  ) {
     const nowMs = now();
     const secret = randomBytes(32).toString('base64url');
     const times = { createdAtMs: nowMs, expiresAtMs: nowMs + limits.access.sessionMs };
@@ -48,12 +31,14 @@ export function sessionsIn(
   }
 
   return {
-    async signIn(token) {
+    /** @returns the secret of a new session, which is known only here, and the token's name */
+    async signIn(token: string) {
       const found = await store.findToken(hashToken(token));
       if (found === undefined || !isInForce(found, now())) return 'unknown';
       return found.role === 'operate' ? begin(found.id, found.name) : 'not an operator';
     },
-    async signInByLink(link) {
+    /** Signs in once for each link of `makeSignInLink`. @param link its secret */
+    async signInByLink(link: string) {
       const hash = hashLink(link);
       // A guess costs a read and no write.
       const found = await store.findSessionToken(hash, now());
@@ -61,11 +46,12 @@ export function sessionsIn(
       if (!(await store.removeSession(hash))) return 'unknown';
       return begin(found.id, found.name, limits.access.commandLineSessionsMax);
     },
-    async operatorOf(secret) {
+    /** The name of the session's token; undefined if the session is over. */
+    async operatorOf(secret: string) {
       const token = await store.findSessionToken(hashToken(secret), now());
       return token !== undefined && isInForce(token, now()) ? token.name : undefined;
     },
-    async signOut(secret) {
+    async signOut(secret: string) {
       await store.removeSession(hashToken(secret));
     },
   };

@@ -5,22 +5,14 @@ import type { TokenWriter } from '../store/tokens.ts';
 import { commandLineName } from './actor.ts';
 import { hashToken } from './opaque-tokens.ts';
 
-export interface SignInLink {
-  /** 256 random bits. The store keeps a hash. */
-  readonly secret: string;
-  readonly expiresAtMs: number;
-}
-
 /**
  * Makes a link that signs in once, within `limits.access.signInLinkMs`. The link is a row among the
  * sessions of the command line, which services of earlier versions keep as well.
  *
+ * @returns the secret, of 256 random bits. The store keeps a hash.
  * @throws StoreError
  */
-export async function makeSignInLink(
-  store: TokenWriter & SessionWriter,
-  nowMs: number,
-): Promise<SignInLink> {
+export async function makeSignInLink(store: TokenWriter & SessionWriter, nowMs: number) {
   const name = commandLineName;
   const operator = { name, hash: hashToken(name), atMs: nowMs };
   const tokenId = await store.ensureSubject(operator, limits.jwt);

@@ -2,12 +2,7 @@ import { limits } from '../limits.ts';
 import type { TokenWriter } from '../store/tokens.ts';
 
 /** Stores when tokens were last used, once in `limits.access.useFlushMs` and at the end. */
-export interface TokenUses extends AsyncDisposable {
-  /** @param id 0, the fixed token, is not in the store */
-  note(id: number, atMs: number): void;
-}
-
-export function recordUses(store: TokenWriter, onError: (error: unknown) => void): TokenUses {
+export function recordUses(store: TokenWriter, onError: (error: unknown) => void) {
   const lastUsed = new Map<number, number>();
   const flushing = setInterval(flush, limits.access.useFlushMs);
 
@@ -18,7 +13,8 @@ export function recordUses(store: TokenWriter, onError: (error: unknown) => void
   }
 
   return {
-    note(id, atMs) {
+    /** @param id 0, the fixed token, is not in the store */
+    note(id: number, atMs: number) {
       if (id > 0) lastUsed.set(id, atMs);
     },
     async [Symbol.asyncDispose]() {

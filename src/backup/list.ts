@@ -1,32 +1,17 @@
 import { isSystemError } from '../disk/files.ts';
 import { limits } from '../limits.ts';
-import type { ListedBackup } from '../ops/contract.ts';
+import type { BackupList, ListedBackup } from '../ops/contract.ts';
 import { reused } from '../ops/reused.ts';
 import type { Manifest } from './manifest.ts';
 import { type BackupInSeries, listSeries } from './series.ts';
 
-/** What was found in a folder of backups. */
-interface FoundBackups {
-  /** Newest first. */
-  readonly backups: readonly ListedBackup[];
-  /** Number of older backups that are not in the list. */
-  readonly leftOut: number;
-  /** Why the folder cannot be read. */
-  readonly fault: string | null;
-}
+type FoundBackups = Pick<BackupList, 'backups' | 'leftOut' | 'fault'>;
 
 /**
  * Lists the backups of a store in a folder without blocking the thread, also if the folder is on a
  * network drive that does not answer. All callers share one look at a time.
  */
-export interface BackupFolder {
-  /** @returns what was found in the last `limits.ops.backupsEveryMs` */
-  look(): Promise<FoundBackups>;
-  /** Makes the next call of `look` look again. */
-  forget(): void;
-}
-
-export function openBackupFolder(folder: string, store: string): BackupFolder {
+export function openBackupFolder(folder: string, store: string) {
   let manifests: ReadonlyMap<string, Manifest> = new Map();
 
   async function read(): Promise<FoundBackups> {
@@ -53,13 +38,15 @@ export function openBackupFolder(folder: string, store: string): BackupFolder {
     );
   let recent = readAgain();
   return {
-    look() {
+    /** @returns what was found in the last `limits.ops.backupsEveryMs` */
+    look(): Promise<FoundBackups> {
       const late = Promise.withResolvers<FoundBackups>();
       const giveUp = () => late.resolve(nothing('the folder does not answer'));
       const timer = setTimeout(giveUp, limits.ops.backupsMs);
       return Promise.race([recent(), late.promise]).finally(() => clearTimeout(timer));
     },
-    forget() {
+    /** Makes the next call of `look` look again. */
+    forget(): void {
       recent = readAgain();
     },
   };

@@ -22,11 +22,7 @@ export interface BackupPlan {
   readonly everyMs: number;
 }
 
-export interface ServiceBackups extends AsyncDisposable {
-  readonly desk: BackupDesk;
-  /** Begins to make backups at regular times. */
-  start(): void;
-}
+export type ServiceBackups = ReturnType<typeof openBackups>;
 
 /**
  * Makes backups at regular times, and when an operator asks for one. Each is a process of its own
@@ -44,7 +40,7 @@ export function openBackups(
   env: Environment,
   log: Log,
   now: () => number,
-): ServiceBackups {
+) {
   const rules = retentionText(keep);
   const args = ['backup', folder, '--keep', rules, '--json'];
   const childEnv = { ...withoutSettings(env), ...settingOf(location) };
@@ -143,6 +139,7 @@ export function openBackups(
   };
   return {
     desk,
+    /** Begins to make backups at regular times. */
     start: () => wait(limits.jobs.restMs),
     async [Symbol.asyncDispose]() {
       isStopping = true;

@@ -3,19 +3,14 @@ interface Evictable {
   destroy(): void;
 }
 
-/** Bounds the connections of a listener: one connection too many closes the idlest connection. */
-export interface Eviction {
-  add(connection: Evictable): void;
-  /** A whole request has arrived. */
-  touch(connection: Evictable): void;
-  remove(connection: Evictable): void;
-}
+export type Eviction = ReturnType<typeof createEviction>;
 
 /**
- * The idlest connection is the least recently added or touched connection of the address with the
+ * Bounds the connections of a listener: one connection too many closes the idlest connection. The
+ * idlest connection is the least recently added or touched connection of the address with the
  * most connections. So no client closes connections of an address that has fewer.
  */
-export function createEviction(connectionsMax: number): Eviction {
+export function createEviction(connectionsMax: number) {
   /** The first connection of an address is the idlest. */
   const byAddress = new Map<string, Set<Evictable>>();
   let connections = 0;
@@ -28,7 +23,7 @@ export function createEviction(connectionsMax: number): Eviction {
   }
 
   return {
-    add(connection) {
+    add(connection: Evictable): void {
       const group = byAddress.get(connection.address) ?? new Set();
       byAddress.set(connection.address, group.add(connection));
       connections += 1;
@@ -41,7 +36,8 @@ export function createEviction(connectionsMax: number): Eviction {
         idlest.destroy();
       }
     },
-    touch(connection) {
+    /** A whole request has arrived. */
+    touch(connection: Evictable): void {
       const group = byAddress.get(connection.address);
       // A request may still be read after the eviction.
       if (group?.delete(connection)) group.add(connection);

@@ -29,22 +29,10 @@ export interface ListenerOptions
   readonly refusalLines?: string;
 }
 
-export interface Listener {
-  readonly origin: string;
-  renewTls(material: TlsMaterial): void;
-  stopAccepting(): void;
-  /**
-   * Ends each connection with the reply to its next request. After `idleMs`, ends idle connections
-   * and refuses requests that begin. After `drainMs`, cuts the rest.
-   *
-   * @param idleMs default: `limits.http.drainIdleMs`
-   * @returns when every connection is closed
-   */
-  close(drainMs: number, idleMs?: number): Promise<void>;
-}
+export type Listener = Awaited<ReturnType<typeof listen>>;
 
 /** Serves HTTP/1.1 on a port. @throws the error of listen(2), such as EADDRINUSE */
-export async function listen(options: ListenerOptions): Promise<Listener> {
+export async function listen(options: ListenerOptions) {
   const connections = new Set<Connection>();
   /** The oldest comes first. */
   const silent = new Set<Connection>();
@@ -114,9 +102,15 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
 
   return {
     origin: originOf(tls ? 'https' : 'http', server.address() as AddressInfo),
-    renewTls: (material) => tls?.renew(material),
+    renewTls: (material: TlsMaterial) => tls?.renew(material),
     stopAccepting: () => void server.close(),
-    async close(drainMs, idleMs = limits.http.drainIdleMs) {
+    /**
+     * Ends each connection with the reply to its next request. After `idleMs`, ends idle
+     * connections and refuses requests that begin. After `drainMs`, cuts the rest.
+     *
+     * @returns when every connection is closed
+     */
+    async close(drainMs: number, idleMs: number = limits.http.drainIdleMs): Promise<void> {
       if (server.listening) server.close();
       state.phase = 'ending';
       const refusing = setTimeout(() => {

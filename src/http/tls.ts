@@ -40,20 +40,6 @@ const ciphers = [
   'ECDHE-RSA-CHACHA20-POLY1305',
 ].join(':');
 
-export interface TlsLayer {
-  accept(socket: Socket): void;
-  /** Connections from now on get the new certificate. Open connections keep theirs. */
-  renew(material: TlsMaterial): void;
-  /** Ends handshakes that take too long. To be called every `limits.http.expiryCheckMs`. */
-  expire(nowMs: number): void;
-  endHandshakes(): void;
-}
-
-interface Handshake {
-  readonly socket: Socket;
-  readonly beganMs: number;
-}
-
 /** The type of the record that begins a handshake (RFC 8446 §5.1). */
 const handshakeRecord = 22;
 
@@ -68,9 +54,9 @@ export function openTlsLayer(
   material: TlsMaterial,
   onSecure: (socket: Socket, below: Socket) => void,
   onPlain: (socket: Socket) => void,
-): TlsLayer {
+) {
   /** By the address and port of the client. */
-  const handshakes = new Map<string, Handshake>();
+  const handshakes = new Map<string, { readonly socket: Socket; readonly beganMs: number }>();
   // This server does not listen. It gets each connection after a look at its first byte.
   const server = createServer({ ...tlsOptions(material), ALPNProtocols: ['http/1.1'] });
   server.on('tlsClientError', (_, socket) => socket.destroy());
@@ -92,7 +78,7 @@ export function openTlsLayer(
   }
 
   return {
-    accept(socket) {
+    accept(socket: Socket): void {
       const client = clientOf(socket);
       if (handshakes.size >= limits.http.handshakesMax)
         for (const oldest of handshakes.values().take(1)) oldest.socket.destroy();
@@ -102,12 +88,14 @@ export function openTlsLayer(
       socket.once('close', () => handshakes.delete(client));
       begin(socket);
     },
-    renew: (newest) => server.setSecureContext(tlsOptions(newest)),
-    expire(nowMs) {
+    /** Connections from now on get the new certificate. Open connections keep theirs. */
+    renew: (newest: TlsMaterial) => server.setSecureContext(tlsOptions(newest)),
+    /** Ends handshakes that take too long. To be called every `limits.http.expiryCheckMs`. */
+    expire(nowMs: number): void {
       for (const { socket, beganMs } of handshakes.values())
         if (nowMs - beganMs > limits.http.handshakeMs) socket.destroy();
     },
-    endHandshakes() {
+    endHandshakes(): void {
       for (const { socket } of handshakes.values()) socket.destroy();
     },
   };

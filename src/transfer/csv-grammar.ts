@@ -1,5 +1,3 @@
-import type { RecordEnds } from './record-cutter.ts';
-
 const lineFeed = 0x0a;
 const quote = 0x22;
 
@@ -8,11 +6,6 @@ const quote = 0x22;
  * tables.
  */
 export const delimiters: readonly string[] = [',', ';', '\t'];
-
-export interface CsvRecordEnds extends RecordEnds {
-  /** Until this call, all `delimiters` separate cells. */
-  setDelimiter(delimiter: string): void;
-}
 
 /**
  * States of a scan. After a quote in a quoted cell, the cell ends, or a second quote follows: both
@@ -32,14 +25,14 @@ function quotes(delimiter: string): boolean {
  * A line feed outside a quoted cell ends a record (RFC 4180 §2). A quote inside an unquoted cell is
  * an ordinary character.
  */
-export function csvRecordEnds(): CsvRecordEnds {
+export function csvRecordEnds() {
   let codes = delimiters.map((delimiter) => delimiter.charCodeAt(0));
   let quoteCode: number | undefined = quote;
   let state = cellStart;
   let linesPassed = 0;
 
   return {
-    find(chunk, from) {
+    find(chunk: Buffer, from: number): number {
       for (let at = from; at < chunk.length; at += 1) {
         const byte = chunk[at] as number;
         if (byte === lineFeed) {
@@ -57,7 +50,8 @@ export function csvRecordEnds(): CsvRecordEnds {
     get linesPassed() {
       return linesPassed;
     },
-    setDelimiter(delimiter) {
+    /** Until this call, all `delimiters` separate cells. */
+    setDelimiter(delimiter: string): void {
       codes = [delimiter.charCodeAt(0)];
       if (!quotes(delimiter)) quoteCode = undefined;
     },

@@ -8,28 +8,22 @@ import type { Compression } from './formats.ts';
 /** A stream that counts the bytes read from it. */
 export type Input = Readable & { readonly bytesRead: number };
 
-/** A file, decompressed and without its byte order mark. */
-export interface Source extends Disposable {
-  /** About `limits.transfer.importChunkBytes` each. @throws FileError, errors of the file system */
-  readonly chunks: AsyncIterable<Buffer>;
-  /** Read so far, before decompression. */
-  bytesRead(): number;
-  /** The size of the file. Undefined for a pipe. */
-  readonly bytes: number | undefined;
-}
-
-export function openSource(file: string | Input, compression: Compression | undefined): Source {
+/**
+ * A file, decompressed and without its byte order mark, in chunks of about
+ * `limits.transfer.importChunkBytes`, which throw FileError and errors of the file system.
+ */
+export function openSource(file: string | Input, compression: Compression | undefined) {
   const input =
     typeof file === 'string'
       ? createReadStream(file, { highWaterMark: limits.transfer.importChunkBytes })
       : file;
   const stats = typeof file === 'string' ? statSync(file) : undefined;
-  const bytes = stats?.isFile() ? stats.size : undefined;
-  const chunks = withoutMark(decompressed(input, compression));
   return {
-    chunks,
+    chunks: withoutMark(decompressed(input, compression)),
+    /** So far, before decompression. */
     bytesRead: () => input.bytesRead,
-    bytes,
+    /** The size of the file. Undefined for a pipe. */
+    bytes: stats?.isFile() ? stats.size : undefined,
     [Symbol.dispose]: () => void input.destroy(),
   };
 }

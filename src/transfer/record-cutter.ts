@@ -32,15 +32,8 @@ export function lineEnds(): RecordEnds {
   };
 }
 
-export interface RecordCutter {
-  /** The records that end in this chunk. Consume each record before the next. */
-  cut(chunk: Buffer): Iterable<RawRecord>;
-  /** The last record, if no line feed ends it. */
-  rest(): Iterable<RawRecord>;
-}
-
 /** @param bytesMax of a record. Not much more of a larger record is kept. */
-export function createRecordCutter(ends: RecordEnds, bytesMax: number): RecordCutter {
+export function createRecordCutter(ends: RecordEnds, bytesMax: number) {
   let line = 1;
   let begun: Buffer[] = [];
   let begunBytes = 0;
@@ -60,7 +53,8 @@ export function createRecordCutter(ends: RecordEnds, bytesMax: number): RecordCu
   }
 
   return {
-    *cut(chunk) {
+    /** The records that end in this chunk. Consume each record before the next. */
+    *cut(chunk: Buffer): Iterable<RawRecord> {
       let from = 0;
       for (let end = ends.find(chunk, from); end >= 0; end = ends.find(chunk, from)) {
         yield record(chunk.subarray(from, end));
@@ -69,7 +63,8 @@ export function createRecordCutter(ends: RecordEnds, bytesMax: number): RecordCu
       }
       begin(chunk.subarray(from));
     },
-    *rest() {
+    /** The last record, if no line feed ends it. */
+    *rest(): Iterable<RawRecord> {
       if (begunBytes > 0) yield record(Buffer.alloc(0));
     },
   };

@@ -18,37 +18,32 @@ import type { RefusedRecord } from './import-plants.ts';
 /**
  * The file of refused records, one JSON object a line. While the import runs, the records are in
  * `PATH.unfinished-…`. Errors of the file system are thrown.
+ *
+ * @throws FileError if `path` must not be written: what is there is not made by an import
  */
-export interface RefusedFile {
-  add(refused: readonly RefusedRecord[]): void;
-  /**
-   * Ends the file, which takes the place of the file of an earlier import.
-   *
-   * @returns the name; undefined if no record was added
-   */
-  publish(): string | undefined;
-  /** Removes the file of an earlier import. */
-  removeEarlier(): void;
-}
-
-/** @throws FileError if `path` must not be written: what is there is not made by an import */
-export function openRefusedFile(path: string): RefusedFile {
+export function openRefusedFile(path: string) {
   demandFit(path);
   const unfinished = `${path}.unfinished-${randomBytes(4).toString('hex')}`;
   let descriptor: number | undefined;
   return {
-    add(refused) {
+    add(refused: readonly RefusedRecord[]): void {
       if (refused.length === 0) return;
       descriptor ??= openSync(unfinished, 'ax', 0o600);
       appendFileSync(descriptor, refused.map(refusedLine).join(''));
     },
-    publish() {
+    /**
+     * Ends the file, which takes the place of the file of an earlier import.
+     *
+     * @returns the name; undefined if no record was added
+     */
+    publish(): string | undefined {
       if (descriptor === undefined) return undefined;
       closeSync(descriptor);
       descriptor = undefined;
       renameSync(unfinished, path);
       return path;
     },
+    /** Removes the file of an earlier import. */
     removeEarlier: () => rmSync(path, { force: true }),
   };
 }

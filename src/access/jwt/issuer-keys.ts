@@ -11,29 +11,16 @@ export interface KeySet {
   readonly check: SignatureCheck;
 }
 
-/** The keys of an issuer, for one thread. */
-export interface IssuerKeys extends Disposable {
-  /** Resolves after the first read, also if it has failed. */
-  readonly begun: Promise<unknown>;
-  /** Undefined if the keys were not read within `limits.jwt.keysKeptMs`. */
-  current(): KeySet | undefined;
-  /**
-   * Reads the keys again, as `Refresh.again`. Such reads have a shortest interval
-   * (`limits.jwt.keysAgainMs`), so tokens with made-up keys cause few of them.
-   */
-  again(): Promise<boolean>;
-  /** When the keys were last read, in milliseconds since the epoch; 0 for never. */
-  readAtMs(): number;
-}
+export type IssuerKeys = ReturnType<typeof openIssuerKeys>;
 
 /** Gets the first of several failures in a row, and the first success after them. */
 export type KeysLog = Record<'info' | 'error', (fields: object, message: string) => void>;
 
 /**
- * Reads the keys at once and in the background. An issuer that is away is asked again, and the keys
+ * The keys of an issuer, for one thread. Reads the keys at once and in the background. An issuer that is away is asked again, and the keys
  * that are known stay in force.
  */
-export function openIssuerKeys(issuer: string, log: KeysLog): IssuerKeys {
+export function openIssuerKeys(issuer: string, log: KeysLog) {
   const remote = createRemoteJWKSet(new URL(issuer), {
     timeoutDuration: limits.jwt.fetchMs,
     [customFetch]: (_, { signal }) => fetchKeys(issuer, signal),
@@ -62,9 +49,13 @@ export function openIssuerKeys(issuer: string, log: KeysLog): IssuerKeys {
       ),
   });
   return {
+    /** Resolves after the first read, also if it has failed. */
     begun: refresh.again(),
-    current: () => (refresh.isStale() ? undefined : known),
+    /** Undefined if the keys were not read within `limits.jwt.keysKeptMs`. */
+    current: (): KeySet | undefined => (refresh.isStale() ? undefined : known),
+    /** Such reads have a shortest interval, so tokens with made-up keys cause few of them. */
     again: refresh.again,
+    /** In milliseconds since the epoch; 0 for never. */
     readAtMs: () => readAtMs,
     [Symbol.dispose]: refresh[Symbol.dispose],
   };

@@ -2,7 +2,7 @@ import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { limits } from '../../limits.ts';
 import { causeOf, StoreError } from '../../store/errors.ts';
 import type { TokenWriter } from '../../store/tokens.ts';
-import { type Caller, Denial, type OpenAccess, Outage } from '../access.ts';
+import { type Caller, Denial, Outage } from '../access.ts';
 import { hashToken } from '../opaque-tokens.ts';
 import type { NewTally } from '../tally.ts';
 import { recordUses } from '../token-use.ts';
@@ -15,13 +15,6 @@ export interface JwtAccessOptions {
   readonly now: () => number;
   readonly log: KeysLog;
   readonly newTally: NewTally;
-}
-
-export interface JwtAccess extends OpenAccess {
-  /** Reads the keys of all issuers again. */
-  readKeys(): void;
-  /** The oldest of the last reads of all issuers, in milliseconds since the epoch; 0 for never. */
-  keysReadAtMs(): number;
 }
 
 /** A token whose signature was good under a set of keys. */
@@ -43,7 +36,7 @@ interface Subject {
  * Access by tokens of identity providers, for one thread. A token is verified once, and then
  * remembered by its header until it expires, or the keys of its issuer change.
  */
-export function openJwtAccess(options: JwtAccessOptions): JwtAccess {
+export function openJwtAccess(options: JwtAccessOptions) {
   const { store, rules, now, log } = options;
   const issuers = new Map(rules.issuers.map((name) => [name, openIssuerKeys(name, log)]));
   /** In order of verification. */
@@ -125,9 +118,9 @@ export function openJwtAccess(options: JwtAccessOptions): JwtAccess {
 
   return {
     tokenCharsMax: limits.jwt.tokenCharsMax,
-    authenticate: () => 'unknown',
+    authenticate: () => 'unknown' as const,
     authenticateAgain: judge,
-    recall(header) {
+    recall(header: string) {
       const found = verified.get(header);
       if (found === undefined) return undefined;
       const nowMs = now();
@@ -141,9 +134,11 @@ export function openJwtAccess(options: JwtAccessOptions): JwtAccess {
       }
       return found.caller;
     },
+    /** Reads the keys of all issuers again. */
     readKeys() {
       for (const keys of issuers.values()) void keys.again();
     },
+    /** The oldest of the last reads of all issuers, in milliseconds since the epoch; 0 for never. */
     keysReadAtMs: () => Math.min(...issuers.values().map((keys) => keys.readAtMs())),
     async [Symbol.asyncDispose]() {
       for (const keys of issuers.values()) keys[Symbol.dispose]();

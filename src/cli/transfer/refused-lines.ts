@@ -4,17 +4,17 @@ import { resolve } from 'node:path';
 import { compactTime } from '../../disk/compact-time.ts';
 import { isSystemError } from '../../disk/files.ts';
 import { FileError } from '../../transfer/format.ts';
-import { openRefusedFile, type RefusedFile } from '../../transfer/refused-file.ts';
+import { openRefusedFile } from '../../transfer/refused-file.ts';
 import { CommandError } from '../command.ts';
 import { pipe } from './file-format.ts';
 
 /** The file of the lines that are refused of a file of plants. @throws CommandError */
-export function openRefusedLines(file: string): RefusedFile {
+export function openRefusedLines(file: string) {
   const path = `${isFileOnDisk(file) ? file : nameForPipe()}.refused.ndjson`;
   const refused = openAt(path);
   return {
     ...refused,
-    add(records) {
+    add(records: Parameters<typeof refused.add>[0]): void {
       try {
         refused.add(records);
       } catch (error) {
@@ -29,7 +29,7 @@ export function openRefusedLines(file: string): RefusedFile {
   };
 }
 
-function openAt(path: string): RefusedFile {
+function openAt(path: string) {
   try {
     return openRefusedFile(path);
   } catch (error) {
