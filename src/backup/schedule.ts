@@ -4,7 +4,7 @@ import { constants, setPriority } from 'node:os';
 import { type Environment, withoutSettings } from '../config/environment.ts';
 import { type Retention, retentionText } from '../config/values.ts';
 import { limits } from '../limits.ts';
-import type { BackupDesk } from '../ops/backup-desk.ts';
+import type { BackupDesk } from '../ops/api/backups.ts';
 import type { LastRun, RunningBackup } from '../ops/contract.ts';
 import { programCommand } from '../program.ts';
 import type { Log } from '../service/log.ts';

@@ -9,27 +9,14 @@ type Reads = Pick<PlantReader, 'getPlant' | 'searchPlants' | 'newestPlants' | 'c
 type Name = keyof Reads;
 
 /** A message to the thread. The thread answers with the result, in the order of the requests. */
-export type ReaderRequest = {
-  [N in Name]: { readonly read: N; readonly args: Parameters<Reads[N]> };
-}[Name];
+interface ReaderRequest {
+  readonly read: Name;
+  /** Those of the read. */
+  readonly args: readonly unknown[];
+}
 export type ReaderOrder = ReaderRequest | 'close';
 
-/**
- * Long reads of a store, one at a time, on a thread that starts with a read and ends after
- * `limits.ops.readerIdleMs` without one. Disposing of it waits for the read under way.
- */
-export interface ReaderThread extends AsyncDisposable {
-  /**
-   * @param signal its abort cancels a read that has not begun
-   * @throws StoreError (`unavailable`) if `limits.ops.readsMax` reads wait, or the thread has
-   * failed; the next read starts another thread
-   */
-  read<N extends Name>(
-    name: N,
-    args: Parameters<Reads[N]>,
-    signal?: AbortSignal,
-  ): ReturnType<Reads[N]>;
-}
+export type ReaderThread = ReturnType<typeof openReaderThread>;
 
 interface Read {
   readonly request: ReaderRequest;
@@ -37,11 +24,13 @@ interface Read {
   readonly answer: PromiseWithResolvers<unknown>;
 }
 
-/** @param start starts a thread (`reader-thread.ts`) */
-export function openReaderThread(
-  start: () => Worker,
-  onFailure: (error: Error) => void,
-): ReaderThread {
+/**
+ * Long reads of a store, one at a time, on a thread that starts with a read and ends after
+ * `limits.ops.readerIdleMs` without one. Disposing of it waits for the read under way.
+ *
+ * @param start starts a thread (`reader-thread.ts`)
+ */
+export function openReaderThread(start: () => Worker, onFailure: (error: Error) => void) {
   const waiting: Read[] = [];
   let current: Read | undefined;
   let thread: Worker | undefined;
@@ -92,13 +81,22 @@ export function openReaderThread(
   }
 
   return {
-    read(name, args, signal) {
+    /**
+     * @param signal its abort cancels a read that has not begun
+     * @throws StoreError (`unavailable`) if `limits.ops.readsMax` reads wait, or the thread has
+     * failed; the next read starts another thread
+     */
+    read<N extends Name>(
+      name: N,
+      args: Parameters<Reads[N]>,
+      signal?: AbortSignal,
+    ): ReturnType<Reads[N]> {
       const answer = Promise.withResolvers<unknown>();
       if (waiting.length >= limits.ops.readsMax)
         answer.reject(unavailable(`${waiting.length} other reads of the store wait`));
-      else waiting.push({ request: { read: name, args } as ReaderRequest, signal, answer });
+      else waiting.push({ request: { read: name, args }, signal, answer });
       startNext();
-      return answer.promise as ReturnType<Reads[typeof name]>;
+      return answer.promise as ReturnType<Reads[N]>;
     },
     async [Symbol.asyncDispose]() {
       isClosed = true;

@@ -1,19 +1,17 @@
 import { limits } from '../limits.ts';
 import type { RefusedRequest } from './contract.ts';
 
-/** The last `limits.ops.refusalsKept` refusals of all HTTP threads, in order of arrival. */
-export interface RefusedRequests {
-  add(refused: readonly RefusedRequest[]): void;
-  /** @returns the refusals that came after that of the request; all if it is not remembered */
-  after(requestId: string | undefined): readonly RefusedRequest[];
-}
+export type RefusedRequests = ReturnType<typeof rememberRefusals>;
 
-export function rememberRefusals(): RefusedRequests {
+/** The last `limits.ops.refusalsKept` refusals of all HTTP threads, in order of arrival. */
+export function rememberRefusals() {
   let kept: readonly RefusedRequest[] = [];
   return {
-    add(refused) {
+    add(refused: readonly RefusedRequest[]): void {
       kept = [...kept, ...refused].slice(-limits.ops.refusalsKept);
     },
-    after: (requestId) => kept.slice(kept.findIndex((one) => one.requestId === requestId) + 1),
+    /** @returns the refusals that came after that of the request; all if it is not remembered */
+    after: (requestId: string | undefined) =>
+      kept.slice(kept.findIndex((one) => one.requestId === requestId) + 1),
   };
 }

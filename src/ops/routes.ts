@@ -1,7 +1,7 @@
 import { excerpt } from '../contract/excerpt.ts';
 import { StoreError } from '../store/errors.ts';
 import type { Answer, Handler, OperatorRequest } from './answer.ts';
-import { listBackups, makeBackup } from './api/backups.ts';
+import { type BackupDesk, listBackups, makeBackup } from './api/backups.ts';
 import { answerJson, refuse } from './api/json.ts';
 import { type OverviewSources, showOverview } from './api/overview.ts';
 import { countPlants, searchPlants, showPlant } from './api/plants.ts';
@@ -22,7 +22,6 @@ import {
   revokeToken,
   type TokenSources,
 } from './api/tokens.ts';
-import type { BackupDesk } from './backup-desk.ts';
 import { openConsoleFiles } from './console/files.ts';
 import type { Configuration, RefusalList, SampleList, Setting } from './contract.ts';
 import type { Samples } from './metrics/samples.ts';

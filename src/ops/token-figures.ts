@@ -20,13 +20,7 @@ interface RefusalFigures {
   readonly lastAtMs: number;
 }
 
-export interface TokenFigureTable {
-  note(counts: readonly RequestCounts[], atMs: number): void;
-  /** By `Caller.id`: of each secret alone. `otherId` has the tokens beyond the bound. */
-  readonly byId: ReadonlyMap<number, TokenFigures>;
-  /** By name: the secrets of one name are added up. */
-  all(): readonly TokenFigures[];
-}
+export type TokenFigureTable = ReturnType<typeof tabulateTokens>;
 
 /** Has the tokens beyond `limits.ops.tokenFiguresMax`, with the name `otherTokens`. */
 const otherId = -1;
@@ -36,7 +30,7 @@ const otherId = -1;
  * token that was not used for `limits.ops.tokenFiguresIdleMs` makes room, so that a new token of a
  * service that runs for months has figures of its own, too.
  */
-export function tabulateTokens(): TokenFigureTable {
+export function tabulateTokens() {
   const { tokenFiguresMax, tokenFiguresIdleMs } = limits.ops;
   /** In order of the last request. */
   const byId = new Map<number, TokenFigures>();
@@ -62,15 +56,17 @@ export function tabulateTokens(): TokenFigureTable {
   }
 
   return {
-    note(counts, atMs) {
+    note(counts: readonly RequestCounts[], atMs: number): void {
       for (const { id, ...one } of counts) {
         const figures = figuresOf(one, atMs);
         if (byId.has(id) || makeRoom(atMs)) add(id, figures);
         else addToOthers(figures);
       }
     },
-    byId,
-    all() {
+    /** By `Caller.id`: of each secret alone. `otherId` has the tokens beyond the bound. */
+    byId: byId as ReadonlyMap<number, TokenFigures>,
+    /** By name: the secrets of one name are added up. */
+    all(): readonly TokenFigures[] {
       const byName = Map.groupBy(byId.values(), ({ name }) => name);
       return [...byName.values()].map((secrets) => secrets.reduce(sumOf));
     },

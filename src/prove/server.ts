@@ -14,15 +14,11 @@ export interface ServerOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** A process of the program, on a free loopback port. */
-export interface Server extends AsyncDisposable {
-  readonly port: number;
-  kill(): void;
-  /** Resolves after the end of the process. @throws ProofError if `kill` was not the reason */
-  ended(): Promise<void>;
-}
+export type Server = Awaited<ReturnType<typeof startServer>>;
 
 /**
+ * Starts a process of the program on a free loopback port.
+ *
  * @param stop kills the process at any time
  * @throws ProofError if the process does not become ready
  */
@@ -30,7 +26,7 @@ export async function startServer(
   { command, env }: ServerOptions,
   location: StoreLocation,
   stop: AbortSignal,
-): Promise<Server> {
+) {
   const [program, ...args] = [...command, ...flags] as [string, ...string[]];
   const child = spawn(program, args, {
     env: { ...env, ...settingOf(location) },
@@ -59,7 +55,8 @@ export async function startServer(
   return {
     port,
     kill,
-    async ended() {
+    /** Resolves after the end of the process. @throws ProofError if `kill` was not the reason */
+    async ended(): Promise<void> {
       await exit;
       if (child.signalCode !== 'SIGKILL')
         throw new ProofError(`the service has ended by itself: ${stderr.last()}`);

@@ -58,26 +58,16 @@ function attempt<T>(failure: string, read: () => T): T {
   }
 }
 
-/** The certificate of a listener, renewed from its files. */
-export interface CertificateWatch extends Disposable {
-  current(): Certificate;
-  /**
-   * Gets the certificate in force at once, because it may be newer than what the listener has, and
-   * each later one.
-   */
-  onRenewed(listener: (material: TlsMaterial) => void): void;
-  /** Reads the files now, and logs a failure at once. */
-  readNow(): void;
-}
+export type CertificateWatch = ReturnType<typeof watchCertificate>;
 
 /**
- * Reads the files every `limits.tls.readAgainMs`, and takes up a new certificate. Files that do not
+ * The certificate of a listener, renewed from its files. Reads the files every `limits.tls.readAgainMs`, and takes up a new certificate. Files that do not
  * fit leave the old certificate in force. A failure is logged when two readings find the failure,
  * because the files are not replaced at one moment.
  *
  * @throws CertificateError
  */
-export function watchCertificate(files: TlsFiles, log: Log): CertificateWatch {
+export function watchCertificate(files: TlsFiles, log: Log) {
   let current = readCertificate(files, Date.now());
   let failure: { readonly message: string; readonly isLogged: boolean } | undefined;
   let renew: (material: TlsMaterial) => void = () => undefined;
@@ -106,10 +96,15 @@ export function watchCertificate(files: TlsFiles, log: Log): CertificateWatch {
   const timer = setInterval(() => read(false), limits.tls.readAgainMs);
   return {
     current: () => current,
-    onRenewed(listener) {
+    /**
+     * Gets the certificate in force at once, because it may be newer than what the listener has,
+     * and each later one.
+     */
+    onRenewed(listener: (material: TlsMaterial) => void): void {
       renew = listener;
       renew(current.material);
     },
+    /** Reads the files now, and logs a failure at once. */
     readNow: () => read(true),
     [Symbol.dispose]: () => clearInterval(timer),
   };

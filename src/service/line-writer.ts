@@ -23,13 +23,6 @@ export function boundedLines(memory: LineMemory, pass: (line: string) => void) {
   };
 }
 
-export interface LineWriter {
-  /** The line must be counted as waiting. Returns at once. */
-  write(line: string): void;
-  /** Writes what an end of the process would lose, as far as this takes no time. */
-  writeLast(): void;
-}
-
 const standardError = 2;
 
 const newline = Buffer.from('\n');
@@ -44,7 +37,7 @@ const newline = Buffer.from('\n');
 export function openLineWriter(
   { waiting, dropped }: LineCounters,
   notice: (lines: number) => string,
-): LineWriter {
+) {
   const { descriptor, mayBlock } = openOutput();
   let lines: string[] = [];
   /** What is being written: lines, or a notice. */
@@ -112,14 +105,16 @@ export function openLineWriter(
   }
 
   return {
-    write(line) {
+    /** The line must be counted as waiting. Returns at once. */
+    write(line: string): void {
       lines.push(line);
       if (state !== 'idle') return;
       if (!mayBlock) return writeBatch();
       state = 'due';
       setImmediate(writeBatch);
     },
-    writeLast() {
+    /** Writes what an end of the process would lose, as far as this takes no time. */
+    writeLast(): void {
       // The thread of a write that is under way ends the write.
       const rest = state === 'under way' ? [] : batch;
       try {

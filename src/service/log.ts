@@ -11,30 +11,21 @@ export type Log = Record<
   (fields: object, message: string) => void
 >;
 
-export interface LogOptions {
+interface LogOptions {
   readonly level: string;
   readonly readable: boolean;
   readonly colors: boolean;
 }
 
-/** The log of the process: its lines go to standard error, and no caller waits for them. */
-export interface ServiceLog {
-  readonly log: Log;
-  /** For `openThreadLog` on other threads. */
-  readonly forThreads: ThreadLogOptions;
-  /** Writes a line of such a thread. */
-  writeLine(line: string): void;
-  droppedLines(): number;
-  /** Writes what waits, as far as this takes no time. For the end of the process. */
-  writeLast(): void;
-}
+export type ServiceLog = Awaited<ReturnType<typeof openLog>>;
 
 export interface ThreadLogOptions {
   readonly level: string;
   readonly lines: LineMemory;
 }
 
-export async function openLog({ level, readable, colors }: LogOptions): Promise<ServiceLog> {
+/** The log of the process: its lines go to standard error, and no caller waits for them. */
+export async function openLog({ level, readable, colors }: LogOptions) {
   const lines = lineMemory();
   const counters = sharedCounters(lines);
   let noticeLine = '';
@@ -47,9 +38,12 @@ export async function openLog({ level, readable, colors }: LogOptions): Promise<
   const writeLine = (line: string) => writer.write(shown(line));
   return {
     log: await jsonLog(level, boundedLines(lines, writeLine)),
+    /** For `openThreadLog` on other threads. */
     forThreads: { level, lines },
+    /** Writes a line of such a thread. */
     writeLine,
     droppedLines: counters.dropped.count,
+    /** Writes what waits, as far as this takes no time. For the end of the process. */
     writeLast: writer.writeLast,
   };
 }

@@ -6,7 +6,7 @@ import { fileSystemOfLater, isSpaceLow } from '../disk/file-system.ts';
 import { isAbsentLater } from '../disk/files.ts';
 import type { ListenerEvents } from '../http/exchange.ts';
 import { limits } from '../limits.ts';
-import type { BackupDesk } from '../ops/backup-desk.ts';
+import type { BackupDesk } from '../ops/api/backups.ts';
 import { bestEffort } from '../ops/best-effort.ts';
 import { createHealth, type Phase, type Space } from '../ops/health/health.ts';
 import { startHeartbeat } from '../ops/health/heartbeat.ts';

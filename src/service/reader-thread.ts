@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { limits } from '../limits.ts';
-import type { ReaderOrder, ReaderRequest } from '../ops/reader.ts';
+import type { ReaderOrder } from '../ops/reader.ts';
 import type { StoreLocation } from '../store/location.ts';
 import { openReader } from '../stores.ts';
 
@@ -14,22 +14,10 @@ if (owner === null) throw new Error('this file is the entry of a worker thread')
 const store = await openReader(workerData as StoreLocation, limits.ops.readMs);
 
 owner.on('message', async (order: ReaderOrder) => {
-  if (order !== 'close') return owner.postMessage(await read(order));
-  await store.close();
-  owner.close();
-});
-
-function read(request: ReaderRequest): Promise<unknown> {
-  switch (request.read) {
-    case 'getPlant':
-      return store.getPlant(...request.args);
-    case 'searchPlants':
-      return store.searchPlants(...request.args);
-    case 'newestPlants':
-      return store.newestPlants(...request.args);
-    case 'countMatches':
-      return store.countMatches(...request.args);
-    default:
-      return request satisfies never;
+  if (order === 'close') {
+    await store.close();
+    return owner.close();
   }
-}
+  const read = store[order.read] as (...args: readonly unknown[]) => Promise<unknown>;
+  owner.postMessage(await read(...order.args));
+});

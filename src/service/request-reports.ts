@@ -1,4 +1,4 @@
-import { type NewTally, type RequestCounts, Tally } from '../access/tally.ts';
+import { type RequestCounts, Tally } from '../access/tally.ts';
 import { type ProblemName, problems, type Refusal } from '../contract/problems.ts';
 import { type Exchange, requestIdOf } from '../http/exchange.ts';
 import { limits } from '../limits.ts';
@@ -10,11 +10,6 @@ export interface RequestReport {
   readonly tokens: readonly RequestCounts[];
   /** The last `limits.ops.refusalsKept`. */
   readonly refusals: readonly RefusedRequest[];
-}
-
-export interface RequestReporting extends Disposable {
-  readonly newTally: NewTally;
-  noteRefusal(refusal: Refusal, exchange: Exchange): void;
 }
 
 /** Its texts are made once a second, for the refusals that are kept: a note takes 0.2 µs. */
@@ -36,7 +31,7 @@ export function reportRequests(
   requestIdPrefix: string,
   now: () => number,
   report: (requests: RequestReport) => void,
-): RequestReporting {
+) {
   const { refusalsKept } = limits.ops;
   /** Bounded by the requests of a second. */
   const changed: Tally[] = [];
@@ -60,8 +55,8 @@ export function reportRequests(
 
   const reporting = setInterval(reportNow, limits.ops.samplesEveryMs);
   return {
-    newTally: (id, name) => new Tally(id, name, changed),
-    noteRefusal({ problem, message }, exchange) {
+    newTally: (id: number, name: string) => new Tally(id, name, changed),
+    noteRefusal({ problem, message }: Refusal, exchange: Exchange): void {
       const { number, client } = exchange;
       const token = observedOf(exchange)?.sender.name;
       refusals.push({ atMs: now(), number, problem, message, token, client });

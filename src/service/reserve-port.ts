@@ -1,10 +1,6 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 
-interface ReservedPort extends AsyncDisposable {
-  readonly port: number;
-}
-
 /**
  * Checks that the port is free, and finds the port that 0 stands for. Threads share a port, so
  * without the check they would share it with another program, too. A port for 0 stays reserved, so
@@ -12,7 +8,7 @@ interface ReservedPort extends AsyncDisposable {
  *
  * @throws the error of listen(2)
  */
-export async function reservePort(host: string, port: number): Promise<ReservedPort> {
+export async function reservePort(host: string, port: number) {
   const isShared = port === 0 && process.platform === 'linux';
   const probe = createServer().listen({ host, port, reusePort: isShared });
   await once(probe, 'listening');

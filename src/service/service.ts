@@ -1,6 +1,6 @@
 import { ensureFirstToken, isTokenAdmitted } from '../access/first-token.ts';
 import { rateLimitMemory } from '../access/rate-limit.ts';
-import type { BackupDesk } from '../ops/backup-desk.ts';
+import type { BackupDesk } from '../ops/api/backups.ts';
 import { rememberRefusals } from '../ops/refused-requests.ts';
 import { tabulateTokens } from '../ops/token-figures.ts';
 import type { CommitPromise, SharedStore } from '../store/store.ts';

@@ -42,15 +42,14 @@ export interface TracesOptions {
   readonly dbSystem: string;
 }
 
-export interface Traces extends AsyncDisposable {
-  readonly observeTraced: ObserveTraced;
-}
-
 /**
  * Exports the traces of creates whose clients have sampled them. OpenTelemetry's own variables,
  * such as OTEL_EXPORTER_OTLP_HEADERS and OTEL_RESOURCE_ATTRIBUTES, say the rest.
  */
-export function openTraces({ url, path, scheme, dbSystem }: TracesOptions, log: Log): Traces {
+export function openTraces(
+  { url, path, scheme, dbSystem }: TracesOptions,
+  log: Log,
+): AsyncDisposable & { readonly observeTraced: ObserveTraced } {
   const warn = (message: string) => log.warn({ reason: message }, 'spans cannot be exported');
   const silent = () => undefined;
   const logger = { error: warn, warn, info: silent, debug: silent, verbose: silent };

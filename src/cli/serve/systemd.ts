@@ -1,24 +1,16 @@
 import { write } from 'node:fs';
 import type { Environment } from '../../config/environment.ts';
 
-/**
- * Reports the state of the service to systemd, as sd_notify(3). A unit hands over the socket with
- * `OpenFile=/run/systemd/notify:notify`; without such a socket, nothing is reported.
- */
-export interface Systemd {
-  readonly isReady: () => void;
-  readonly isStopping: () => void;
-  /**
-   * Reports a sign of life three times in each `WatchdogSec=`, as long as `prove` resolves. systemd
-   * kills a service whose signs of life stay away, and starts the service again.
-   */
-  watch(prove: () => Promise<unknown>): void;
-}
+export type Systemd = ReturnType<typeof systemd>;
 
 /** The first descriptor that systemd passes, see sd_listen_fds(3). */
 const firstDescriptor = 3;
 
-export function systemd(env: Environment, pid: number): Systemd {
+/**
+ * Reports the state of the service to systemd, as sd_notify(3). A unit hands over the socket with
+ * `OpenFile=/run/systemd/notify:notify`; without such a socket, nothing is reported.
+ */
+export function systemd(env: Environment, pid: number) {
   const socket = socketIn(env, pid);
   const report = (state: string) => {
     // A lost report has no other consequence than that systemd waits for the next.
@@ -27,7 +19,11 @@ export function systemd(env: Environment, pid: number): Systemd {
   return {
     isReady: () => report('READY=1'),
     isStopping: () => report('STOPPING=1'),
-    watch(prove) {
+    /**
+     * Reports a sign of life three times in each `WatchdogSec=`, as long as `prove` resolves.
+     * systemd kills a service whose signs of life stay away, and starts the service again.
+     */
+    watch(prove: () => Promise<unknown>): void {
       const watchdogMs = Number(env['WATCHDOG_USEC']) / 1_000;
       if (socket === undefined || !(watchdogMs > 0)) return;
       const next = () => setTimeout(check, watchdogMs / 3).unref();

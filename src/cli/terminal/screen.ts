@@ -5,25 +5,13 @@ import type { Environment } from '../../config/environment.ts';
 /** The meaning of a line, which sets its colour. */
 export type Style = 'heading' | 'good' | 'warning' | 'bad';
 
-/** Standard output or standard error. */
-export interface Screen {
-  /** Columns. Undefined for a file or a pipe. */
-  readonly width: number | undefined;
-  readonly hasColors: boolean;
-  /**
-   * Writes a line, on a terminal without control characters.
-   *
-   * @returns what to wait for if the reader is slow
-   */
-  write(line: string, style?: Style): Promise<unknown> | undefined;
-}
-
 /** Columns of a terminal that does not tell its width. */
 const usualWidth = 80;
 
 const formats = { heading: 'bold', good: 'green', warning: 'yellow', bad: 'red' } as const;
 
-export function screenOf(stream: WriteStream, env: Environment): Screen {
+/** @param stream standard output or standard error */
+export function screenOf(stream: WriteStream, env: Environment) {
   // no-color.org: any value counts. For Node, FORCE_COLOR would count more.
   const hasColors = stream.isTTY && !env['NO_COLOR'] && stream.hasColors(env);
   const shown = (line: string, style: Style | undefined) => {
@@ -34,11 +22,17 @@ export function screenOf(stream: WriteStream, env: Environment): Screen {
   };
   let drained: Promise<unknown> | undefined;
   return {
+    /** Columns. Undefined for a file or a pipe. */
     get width() {
       return stream.isTTY ? stream.columns || usualWidth : undefined;
     },
     hasColors,
-    write(line, style) {
+    /**
+     * Writes a line, on a terminal without control characters.
+     *
+     * @returns what to wait for if the reader is slow
+     */
+    write(line: string, style?: Style): Promise<unknown> | undefined {
       if (stream.write(`${stream.isTTY ? shown(line, style) : line}\n`)) return undefined;
       drained ??= new Promise((resolve) => stream.once('drain', resolve)).finally(
         () => (drained = undefined),

@@ -18,17 +18,9 @@ import { atInterruption } from '../terminal/interruption.ts';
 import { tookText } from '../terminal/progress.ts';
 
 /** The result of a copy. */
-export interface StoreCopy {
-  readonly counts: CopyCounts;
-  readonly tokens: number;
-  readonly source: PlantFigures;
-  /** Read back from the target. */
-  readonly target: PlantFigures;
-  /** Plants and time, as in `tookText`. */
-  readonly took: string;
-}
+export type StoreCopy = Awaited<ReturnType<typeof makeStoreCopy>>;
 
-export interface CopyChoices {
+interface CopyChoices {
   /** Whether the target may be a database that loses commits in a crash. */
   readonly acceptsLostCommits: boolean;
   /**
@@ -50,7 +42,7 @@ export async function makeStoreCopy(
   to: StoreLocation,
   { acceptsLostCommits, isTemporary }: CopyChoices,
   terminal: Terminal,
-): Promise<StoreCopy> {
+) {
   const counts = noneCopied();
   using _ = isTemporary
     ? undefined
@@ -77,6 +69,7 @@ export async function makeStoreCopy(
     counts,
     tokens: tokens.length,
     source,
+    /** Read back from the target. */
     target: await readBack(store, plants, terminal),
     took,
   };

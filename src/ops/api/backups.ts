@@ -1,8 +1,16 @@
 import type { Handler } from '../answer.ts';
-import type { BackupDesk } from '../backup-desk.ts';
-import type { BackupList } from '../contract.ts';
+import type { BackupList, LastRun, RunningBackup } from '../contract.ts';
 import { answerJson, refuse } from './json.ts';
 import type { SessionRequest } from './session.ts';
+
+/** The backups of a service with `--backup-to`. */
+export interface BackupDesk {
+  show(): Promise<BackupList>;
+  /** Null: this service has made no backup. */
+  last(): LastRun | null;
+  /** Begins a backup for the operator. @returns undefined beside another one */
+  backUp(operator: string): RunningBackup | undefined;
+}
 
 /** Undefined: the service has no folder for backups. */
 type Desk = BackupDesk | undefined;

@@ -3,13 +3,6 @@ import { extname } from 'node:path';
 import { assetNames, readAsset } from '../../program.ts';
 import { fieldOf, type Handler } from '../answer.ts';
 
-export interface ConsoleFiles {
-  /** What answers a GET, by path. */
-  readonly files: ReadonlyMap<string, Handler>;
-  /** Sources for `script-src`: the import map can only be inline. */
-  readonly scriptHashes: readonly string[];
-}
-
 const types: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
   '.css': 'text/css; charset=utf-8',
@@ -21,14 +14,19 @@ const types: Readonly<Record<string, string>> = {
 const indexPage = 'console/index.html';
 
 /** Serves index.html at `/`, and the other assets of the console below /console/. */
-export function openConsoleFiles(): ConsoleFiles {
+export function openConsoleFiles() {
   const assets = assetNames().filter((name) => name.startsWith('console/'));
   const files = assets.map((asset): [string, Handler] => [
     asset === indexPage ? '/' : `/${asset}`,
     fileHandler(asset),
   ]);
   const html = readAsset(indexPage).toString();
-  return { files: new Map(files), scriptHashes: scriptHashes(html) };
+  return {
+    /** What answers a GET, by path. */
+    files: new Map(files),
+    /** Sources for `script-src`: the import map can only be inline. */
+    scriptHashes: scriptHashes(html),
+  };
 }
 
 /** Reads the asset once. A browser that has the text already gets a 304 (RFC 9110 §13.1.2). */

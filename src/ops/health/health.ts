@@ -2,13 +2,10 @@ import { limits } from '../../limits.ts';
 import { sizeText } from '../../quantity-text.ts';
 import { bestEffort } from '../best-effort.ts';
 import type { Check, Readiness } from '../contract.ts';
-import type { RecentCreates } from '../metrics/samples.ts';
+import type { Samples } from '../metrics/samples.ts';
 import type { Heartbeat } from './heartbeat.ts';
 
-export interface Health {
-  /** Whether creates are stored now, and what that depends on. */
-  check(): Promise<Readiness>;
-}
+export type Health = ReturnType<typeof createHealth>;
 
 export interface Space {
   readonly freeBytes: number;
@@ -20,7 +17,7 @@ export interface HealthSources {
   readonly heartbeat: Pick<Heartbeat, 'ageMs' | 'failures'>;
   /** Whether the event loops of the HTTP threads turn. */
   readonly threads: readonly Pick<Heartbeat, 'ageMs'>[];
-  readonly recentCreates: () => RecentCreates;
+  readonly recentCreates: Samples['recentCreates'];
   /** Missing for a database. Undefined or rejected if the file system does not report it. */
   readonly space: (() => Promise<Space | undefined>) | undefined;
   readonly queuePlants: () => number;
@@ -39,7 +36,7 @@ const phaseTexts: Readonly<Record<Phase, string>> = {
 
 const { heartbeatEveryMs, heartbeatStaleMs, heartbeatFailuresMax } = limits.ops;
 
-export function createHealth(sources: HealthSources): Health {
+export function createHealth(sources: HealthSources) {
   function writes(): Check {
     const { created, failed, unavailable } = sources.recentCreates();
     const seconds = heartbeatStaleMs / 1_000;
@@ -101,7 +98,8 @@ export function createHealth(sources: HealthSources): Health {
   }
 
   return {
-    async check() {
+    /** Whether creates are stored now, and what that depends on. */
+    async check(): Promise<Readiness> {
       // Before the others: a file system may answer late.
       const ofDisk = await disk();
       const checks = [writes(), ...ofDisk, queue(), service()];

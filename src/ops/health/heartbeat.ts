@@ -1,14 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { limits } from '../../limits.ts';
 
-export interface Heartbeat extends Disposable {
-  /** Resolves after the first test, good or not, or after `limits.ops.heartbeatStaleMs`. */
-  readonly begun: Promise<unknown>;
-  /** Since the start of the last good test; undefined before the first. */
-  ageMs(): number | undefined;
-  /** Failures since then, and the reason of the last one. */
-  failures(): { readonly count: number; readonly reason: string } | undefined;
-}
+export type Heartbeat = ReturnType<typeof startHeartbeat>;
 
 /**
  * Tests a part of the service every `limits.ops.heartbeatEveryMs`, sooner after a failure, also
@@ -16,10 +9,10 @@ export interface Heartbeat extends Disposable {
  *
  * @param beat resolves when the part has done its work: a write is durable, a thread has answered
  */
-export function startHeartbeat(beat: () => Promise<void>): Heartbeat {
+export function startHeartbeat(beat: () => Promise<void>) {
   const { heartbeatEveryMs, heartbeatRetryMs, heartbeatStaleMs } = limits.ops;
   let lastMs: number | undefined;
-  let failures: ReturnType<Heartbeat['failures']>;
+  let failures: { readonly count: number; readonly reason: string } | undefined;
   let next: NodeJS.Timeout | undefined;
   let isOver = false;
 
@@ -41,8 +34,11 @@ export function startHeartbeat(beat: () => Promise<void>): Heartbeat {
 
   const begun = Promise.race([beatOnce(), delay(heartbeatStaleMs, undefined, { ref: false })]);
   return {
+    /** Resolves after the first test, good or not, or after `limits.ops.heartbeatStaleMs`. */
     begun,
+    /** Since the start of the last good test; undefined before the first. */
     ageMs: () => (lastMs === undefined ? undefined : performance.now() - lastMs),
+    /** Failures since then, and the reason of the last one. */
     failures: () => failures,
     [Symbol.dispose]() {
       isOver = true;

@@ -19,21 +19,7 @@ export interface SampleSources {
   readonly connections: () => number;
 }
 
-export interface Samples extends Disposable {
-  /** Samples later than the sample of that time. All samples if there is none of that time. */
-  after(atMs: number): readonly Sample[];
-  /** Creates of the last `limits.ops.heartbeatStaleMs`. */
-  recentCreates(): RecentCreates;
-  /** Creates and refusals since the start and in the last minute. */
-  tallies(): Pick<Overview, 'creates' | 'refused'>;
-}
-
-export interface RecentCreates {
-  readonly created: number;
-  readonly failed: number;
-  /** Those that have failed, and those whose token could not be checked. */
-  readonly unavailable: number;
-}
+export type Samples = ReturnType<typeof startSamples>;
 
 const unavailableIndex = problemNames.indexOf('storeUnavailable');
 
@@ -45,7 +31,7 @@ export function createsOf(httpThreads: HttpThreads, outcome: Outcome): number {
 }
 
 /** Takes a sample each `limits.ops.samplesEveryMs`, and keeps the last `limits.ops.samplesKept`. */
-export function startSamples(sources: SampleSources): Samples {
+export function startSamples(sources: SampleSources) {
   const { samplesEveryMs, samplesKept, heartbeatStaleMs, talliesMs } = limits.ops;
   const samples: Sample[] = [];
   let last = totalsOf(sources);
@@ -64,7 +50,10 @@ export function startSamples(sources: SampleSources): Samples {
   }, samplesEveryMs);
 
   return {
-    after: (atMs) => samples.slice(samples.findLastIndex((sample) => sample.atMs === atMs) + 1),
+    /** Samples later than the sample of that time. All samples if there is none of that time. */
+    after: (atMs: number): readonly Sample[] =>
+      samples.slice(samples.findLastIndex((sample) => sample.atMs === atMs) + 1),
+    /** Creates of the last `limits.ops.heartbeatStaleMs`. */
     recentCreates() {
       const now = totalsOf(sources);
       const sinceMs = now.monotonicMs - heartbeatStaleMs;
@@ -72,10 +61,12 @@ export function startSamples(sources: SampleSources): Samples {
       return {
         created: now.created - before.created,
         failed: now.failed - before.failed,
+        /** Those that have failed, and those whose token could not be checked. */
         unavailable: now.unavailable - before.unavailable,
       };
     },
-    tallies() {
+    /** Creates and refusals since the start and in the last minute. */
+    tallies(): Pick<Overview, 'creates' | 'refused'> {
       const now = totalsOf(sources);
       const before = recent[0] ?? now;
       const tally = (total: number, earlier: number) => ({ total, lastMinute: total - earlier });

@@ -71,17 +71,7 @@ export const nothing: State = {
   trouble: undefined,
 };
 
-export interface Store {
-  /** Polls the overview, and the source of the page that is shown. */
-  show(source: SourceName): void;
-  /** Polls now, after a change. */
-  refresh(): void;
-  readonly ask: Ask;
-  /** Finds out whether there is a session. @param notice shown in the session that there is */
-  resume(notice?: string): Promise<void>;
-  signIn(credentials: Credentials): Promise<void>;
-  signOut(): Promise<void>;
-}
+export type Store = ReturnType<typeof createStore>;
 
 /** What a page shows. `query` is that of the fragment of the address. */
 export interface PageProps {
@@ -140,7 +130,7 @@ const sources = {
 export type SourceName = keyof typeof sources;
 
 /** Polls the service while the page is visible, less often while the service does not answer. */
-export function createStore(onChange: (state: State) => void): Store {
+export function createStore(onChange: (state: State) => void) {
   let state = nothing;
   let shown: SourceName = 'overview';
   let round = 0;
@@ -203,13 +193,16 @@ export function createStore(onChange: (state: State) => void): Store {
 
   document.addEventListener('visibilitychange', refresh);
   return {
-    show(source) {
+    /** Polls the overview, and the source of the page that is shown. */
+    show(source: SourceName): void {
       shown = source;
       refresh();
     },
+    /** Polls now, after a change. */
     refresh,
     ask: askInSession,
-    async resume(notice = '') {
+    /** Finds out whether there is a session. @param notice shown in the session that there is */
+    async resume(notice = ''): Promise<void> {
       try {
         begin(await ask<Session>('GET', '/session'), notice);
       } catch (error) {
@@ -218,10 +211,10 @@ export function createStore(onChange: (state: State) => void): Store {
         setTimeout(() => void this.resume(notice), everyMs);
       }
     },
-    async signIn(body) {
+    async signIn(body: Credentials): Promise<void> {
       begin(await ask<Session>('POST', '/session', { body }));
     },
-    async signOut() {
+    async signOut(): Promise<void> {
       await ask('DELETE', '/session');
       set({ ...nothing, session: { why: '' } });
     },
