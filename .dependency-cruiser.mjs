@@ -41,7 +41,7 @@ export default {
       to: {
         path: '^(src|node:)',
         pathNot:
-          '^src/(ops/console/page/|api/reference/page/|contract/(int64|problems|zoned-time)\\.ts$|limits\\.ts$|ops/history-figures\\.ts$|store/(creators|tokens)\\.ts$|quantity-text\\.ts$)',
+          '^src/(ops/console/page/|api/reference/page/|contract/(int64|problems)\\.ts$|limits\\.ts$|quantity-text\\.ts$)',
         dependencyTypesNot: ['type-only'],
       },
     },

@@ -3,7 +3,7 @@
  * JSON. A process of its own, so that its CPU time is known.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { percentile } from '../src/prove/percentile.ts';
+import { percentile } from '../src/prove/fdatasync.ts';
 import { runClosedLoop } from './generator/closed-loop.ts';
 import { runOpenLoop } from './generator/open-loop.ts';
 import type { LoadOrder, LoadResult, Times } from './generator/order.ts';

@@ -1,4 +1,4 @@
-import { percentile } from '../src/prove/percentile.ts';
+import { percentile } from '../src/prove/fdatasync.ts';
 
 type Values = Iterable<number | Missing>;
 type Missing = null | undefined;

@@ -1,7 +1,6 @@
 /** The targets in turn under full load, with many connections and with one. */
 import { join } from 'node:path';
-import { fdatasyncTimesMs } from '../../src/prove/fdatasync.ts';
-import { percentile } from '../../src/prove/percentile.ts';
+import { fdatasyncTimesMs, percentile } from '../../src/prove/fdatasync.ts';
 import type { LoadResult } from '../generator/order.ts';
 import { type Bench, measureRounds, type Timing } from '../part.ts';
 import { runOnFreshStore } from '../target-run.ts';

@@ -1,7 +1,7 @@
 import { isSystemError } from '../disk/files.ts';
 import { limits } from '../limits.ts';
 import type { BackupList, ListedBackup } from '../ops/contract.ts';
-import { reused } from '../ops/reused.ts';
+import { reused } from '../ops/loading.ts';
 import type { Manifest } from './manifest.ts';
 import { type BackupInSeries, listSeries } from './series.ts';
 

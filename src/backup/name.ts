@@ -1,4 +1,4 @@
-import { compactTime } from '../disk/compact-time.ts';
+import { compactTime } from '../disk/files.ts';
 
 /** The name of a backup in a folder: `plants-20261122T001500Z.db`. */
 export interface BackupName {

@@ -1,6 +1,5 @@
 import { command } from './command.ts';
-import { addressFlags, operatorAddress } from './operator/address.ts';
-import { readiness } from './operator/readiness.ts';
+import { addressFlags, operatorAddress, readiness } from './operator/address.ts';
 
 export const healthcheck = command({
   positionals: [],

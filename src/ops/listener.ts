@@ -20,7 +20,7 @@ import { sharedCounter } from '../threads/shared-counter.ts';
 import { type Answer, commonHeaders, type Handler, operatorRequest, sendAnswer } from './answer.ts';
 import { refuse } from './api/json.ts';
 import type { Probes } from './health/probes.ts';
-import { reused } from './reused.ts';
+import { reused } from './loading.ts';
 
 export interface OperatorListenerOptions {
   readonly opsHost: string;

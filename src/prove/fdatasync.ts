@@ -35,3 +35,8 @@ function timeSyncs(file: number, durationMs: number): Float64Array {
   }
   return Float64Array.from(timesMs).sort();
 }
+
+/** Nearest rank. @param share from 0 to 1 */
+export function percentile(ascending: ArrayLike<number>, share: number): number {
+  return ascending[Math.max(0, Math.ceil(share * ascending.length) - 1)] ?? Number.NaN;
+}

@@ -1,9 +1,18 @@
 import { isDeepStrictEqual } from 'node:util';
-import { createLocalJWKSet, createRemoteJWKSet, customFetch, type JSONWebKeySet } from 'jose';
+import {
+  type CompactVerifyGetKey,
+  compactVerify,
+  createLocalJWKSet,
+  createRemoteJWKSet,
+  customFetch,
+  decodeProtectedHeader,
+  errors,
+  type JSONWebKeySet,
+} from 'jose';
 import { limits } from '../../limits.ts';
 import { openRefresh } from '../refresh.ts';
 import { fetchKeys } from './issuer.ts';
-import { type SignatureCheck, signatureCheck } from './signature.ts';
+import { algorithms } from './rules.ts';
 
 /** The keys of an issuer at one moment. While the keys stay the same, so does the object. */
 export interface KeySet {
@@ -58,5 +67,39 @@ export function openIssuerKeys(issuer: string, log: KeysLog) {
     /** In milliseconds since the epoch; 0 for never. */
     readAtMs: () => readAtMs,
     [Symbol.dispose]: refresh[Symbol.dispose],
+  };
+}
+
+/** `unknown key`: the issuer may have a newer key. */
+export type SignatureCheck = (
+  token: string,
+) => Promise<'good' | 'unknown key' | 'wrong' | 'unusable'>;
+
+/**
+ * Checks signatures with the keys of one issuer. No key comes from a token: `jwk`, `jku`, `x5c` and
+ * `x5u` are ignored (RFC 8725 §3.10).
+ */
+function signatureCheck(keyOf: CompactVerifyGetKey): SignatureCheck {
+  const options = { algorithms: [...algorithms] };
+  return async (token) => {
+    try {
+      await compactVerify(token, keyOf, options);
+      return 'good';
+    } catch (error) {
+      if (error instanceof errors.JWKSNoMatchingKey) return 'unknown key';
+      if (error instanceof errors.JWKSMultipleMatchingKeys) {
+        for await (const key of error) {
+          const isGood = await compactVerify(token, key, options).then(
+            () => true,
+            () => false,
+          );
+          if (isGood) return 'good';
+        }
+        return 'unknown key';
+      }
+      if (error instanceof errors.JWSSignatureVerificationFailed)
+        return decodeProtectedHeader(token).kid === undefined ? 'unknown key' : 'wrong';
+      return 'unusable';
+    }
   };
 }

@@ -1,10 +1,12 @@
+import { fetchKeys, IssuerError } from '../../access/jwt/issuer.ts';
+import { limits } from '../../limits.ts';
 import { command, type Terminal } from '../command.ts';
 import { commandsOf } from '../engines.ts';
 import { jwtFlags, jwtRules } from '../jwt-rules.ts';
 import { hanging } from '../terminal/wrap.ts';
 import { tlsFlags } from '../tls-files.ts';
 import { certificateFindings } from './certificate-check.ts';
-import type { NamedFinding } from './check.ts';
+import { error, type Finding, type NamedFinding, ok } from './check.ts';
 
 export const doctor = command({
   positionals: [],
@@ -21,7 +23,7 @@ export const doctor = command({
     const findings = [
       ...(await commandsOf(values.store).check(terminal.userId)),
       ...(await certificateFindings(values)),
-      ...(await issuerFindings(jwtRules(values)?.issuers ?? [])),
+      ...(await Promise.all((jwtRules(values)?.issuers ?? []).map(issuerFinding))),
     ];
     if (values.json)
       for (const { level, name, says } of findings)
@@ -43,11 +45,23 @@ function printFindings(findings: readonly NamedFinding[], { print, width }: Term
   }
 }
 
-/** Most checks need none of this code. */
-async function issuerFindings(issuers: readonly string[]): Promise<NamedFinding[]> {
-  if (issuers.length === 0) return [];
-  const { issuerFinding } = await import('./issuer-check.ts');
-  return Promise.all(
-    issuers.map(async (issuer) => ({ name: 'issuer', ...(await issuerFinding(issuer)) })),
-  );
+/** Whether an identity provider can be read, and has keys. */
+async function issuerFinding(issuer: string): Promise<NamedFinding> {
+  return { name: 'issuer', ...(await findingOf(issuer)) };
+}
+
+async function findingOf(issuer: string): Promise<Finding> {
+  try {
+    const reply = await fetchKeys(issuer, AbortSignal.timeout(limits.jwt.fetchMs));
+    const body = (await reply.json().catch(() => undefined)) as { keys?: unknown } | undefined;
+    const keys = Array.isArray(body?.keys) ? body.keys.length : 0;
+    const found = `${issuer} has ${keys} keys`;
+    return keys > 0
+      ? ok(found)
+      : error(found, 'every token is refused until the identity provider has a key');
+  } catch (cause) {
+    if (!(cause instanceof IssuerError)) throw cause;
+    const remedy = 'tokens with an unknown key get 503 until the identity provider can be read';
+    return error(cause.message, remedy);
+  }
 }

@@ -7,8 +7,7 @@ import {
   shortOfSpace,
 } from '../../disk/file-system.ts';
 import { limits } from '../../limits.ts';
-import { fdatasyncTimesMs } from '../../prove/fdatasync.ts';
-import { percentile } from '../../prove/percentile.ts';
+import { fdatasyncTimesMs, percentile } from '../../prove/fdatasync.ts';
 import type { ProofOptions, ScratchStore } from '../../prove/proof.ts';
 import { fileLocation, type PostgresLocation, type SqliteLocation } from '../../store/location.ts';
 import { commandFor, postgresEngine } from '../../stores.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { compactTime } from '../../disk/compact-time.ts';
+import { compactTime } from '../../disk/files.ts';
 import { limits } from '../../limits.ts';
 import type { Log } from '../../service/log.ts';
 import { StoreOpenError } from '../../store/errors.ts';

@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { compactTime } from '../../disk/compact-time.ts';
-import { isSystemError } from '../../disk/files.ts';
+import { compactTime, isSystemError } from '../../disk/files.ts';
 import { FileError } from '../../transfer/format.ts';
 import { openRefusedFile } from '../../transfer/refused-file.ts';
 import { CommandError } from '../command.ts';

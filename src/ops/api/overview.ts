@@ -1,12 +1,11 @@
 import { limits } from '../../limits.ts';
 import type { CommitPromise } from '../../store/store.ts';
 import type { Handler } from '../answer.ts';
-import { bestEffort } from '../best-effort.ts';
 import type { Overview } from '../contract.ts';
+import { bestEffort, reused } from '../loading.ts';
 import type { StoreSources } from '../metrics/figures.ts';
 import { missingPlants } from '../metrics/plant-count.ts';
 import type { Samples } from '../metrics/samples.ts';
-import { reused } from '../reused.ts';
 import { mattersIn } from './attention.ts';
 import { answerJson, isoTime } from './json.ts';
 

@@ -1,5 +1,4 @@
 import { int64FromDigits } from '../../contract/int64.ts';
-import { zonedTime } from '../../contract/zoned-time.ts';
 import { limits } from '../../limits.ts';
 import { isPosition } from '../../store/plant-search.ts';
 import type { PlantMatch } from '../../store/plants.ts';
@@ -61,3 +60,11 @@ function matchFrom(query: Readonly<Record<string, string>>): PlantMatch | string
 export const wrongPosition = '`before` must be the `next` of an earlier reply of this store.';
 
 const noTime = 'must be a time with its zone, such as 2026-11-22T07:14:49Z.';
+
+/** A time without a zone would mean another time on another machine. */
+const withZone = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/;
+
+/** Milliseconds since the epoch of `2026-11-22T07:14:49Z`; NaN for a text that is no such time. */
+function zonedTime(text: string): number {
+  return withZone.test(text) ? Date.parse(text) : Number.NaN;
+}

@@ -1,7 +1,7 @@
 import { limits } from '../../limits.ts';
 import { sizeText } from '../../quantity-text.ts';
-import { bestEffort } from '../best-effort.ts';
 import type { Check, Readiness } from '../contract.ts';
+import { bestEffort } from '../loading.ts';
 import type { Samples } from '../metrics/samples.ts';
 import type { Heartbeat } from './heartbeat.ts';
 

@@ -1,5 +1,6 @@
 import type { Answer } from '../answer.ts';
 import { answerJson } from '../api/json.ts';
+import { reused } from '../loading.ts';
 import type { Figures } from '../metrics/figures.ts';
 import { metricsContentType, metricsText } from '../metrics/metrics.ts';
 import type { Health } from './health.ts';
@@ -8,24 +9,16 @@ import type { Health } from './health.ts';
 export type Probes = Readonly<Record<string, () => Promise<Answer>>>;
 
 export function probes({ check }: Health, figures: () => Promise<Figures>): Probes {
+  const onlyUnderWay = { forMs: 0 };
   return {
     '/livez': async () => answerJson({ live: true }),
-    '/readyz': shareUnderWay(async () => {
+    '/readyz': reused(async () => {
       const readiness = await check();
       return answerJson(readiness, readiness.ready ? 200 : 503);
-    }),
-    '/metrics': shareUnderWay(async () => ({
-      status: 200,
-      headers: { 'Content-Type': metricsContentType },
-      body: metricsText(await figures()),
-    })),
+    }, onlyUnderWay),
+    '/metrics': reused(async () => {
+      const headers = { 'Content-Type': metricsContentType };
+      return { status: 200, headers, body: metricsText(await figures()) };
+    }, onlyUnderWay),
   };
-}
-
-function shareUnderWay<T>(work: () => Promise<T>): () => Promise<T> {
-  let underWay: Promise<T> | undefined;
-  return () =>
-    (underWay ??= work().finally(() => {
-      underWay = undefined;
-    }));
 }

@@ -3,10 +3,9 @@ import type { BackupRecord } from '../../store/backups.ts';
 import type { SharedStore } from '../../store/store.ts';
 import type { TokenReader, TokenRecord } from '../../store/tokens.ts';
 import type { httpThreadLayout, Measures, writerLayout } from '../../threads/measures.ts';
-import { bestEffort } from '../best-effort.ts';
 import type { LastRun, StoreSizes } from '../contract.ts';
 import type { Health } from '../health/health.ts';
-import { reused } from '../reused.ts';
+import { bestEffort, reused } from '../loading.ts';
 import type { TokenFigureTable } from '../token-figures.ts';
 import { missingPlants } from './plant-count.ts';
 

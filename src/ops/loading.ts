@@ -1,3 +1,6 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { limits } from '../limits.ts';
+
 interface Reuse {
   /** From the end of the load. Default: for ever. */
   readonly forMs?: number;
@@ -22,4 +25,10 @@ export function reused<T>(
     result.then(keepFor(forMs), keepFor(failureMs));
     return result;
   };
+}
+
+/** Undefined after a failure or `limits.ops.storeFiguresMs`: operators still see all else. */
+export function bestEffort<T>(read: Promise<T>): Promise<T | undefined> {
+  const late = delay(limits.ops.storeFiguresMs, undefined, { ref: false });
+  return Promise.race([read, late]).catch(() => undefined);
 }
