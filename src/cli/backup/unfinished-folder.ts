@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { isErrno, isSystemError } from '../../disk/files.ts';
 import { CommandError, type Terminal } from '../command.ts';
+import { atInterruption } from '../terminal/interruption.ts';
 
 interface Task {
   /** What is interrupted, such as `the backup`. */
@@ -18,8 +19,7 @@ interface Task {
  * Makes a private folder beside a file for unfinished files, and removes it after `run`. SQLite
  * makes several files, and makes no further files once the folder is gone.
  *
- * A signal to stop removes the folder, says so, and ends the process at once. After SIGKILL the
- * folder stays.
+ * A signal to stop removes the folder, too. After SIGKILL the folder stays.
  *
  * @throws CommandError for errors of the file system
  */
@@ -30,16 +30,12 @@ export async function withUnfinishedFolder<T>(
 ): Promise<T> {
   let folder: string | undefined;
   const remove = () => {
-    terminal.showProgress('');
     if (folder !== undefined) rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
     folder = undefined;
   };
-  void terminal.untilSignal().then((signal) => {
-    // The work is done, and the process is about to end.
-    if (folder === undefined) return;
+  using _ = atInterruption(terminal, work, () => {
     remove();
-    terminal.note(`plant-store: ${signal} has stopped ${work} before its end; ${left}`, 'bad');
-    terminal.endBy(signal);
+    return left;
   });
   try {
     folder = name ?? mkdtempSync(`${path}.unfinished-`);
@@ -51,6 +47,7 @@ export async function withUnfinishedFolder<T>(
       throw new CommandError(`there is no folder ${dirname(path)}`, { cause: error });
     throw new CommandError(`cannot write ${path} (${error.message})`, { cause: error });
   } finally {
+    terminal.showProgress('');
     remove();
   }
 }
