@@ -340,8 +340,6 @@ export const limits = {
     lookMs: 60 * second,
     retryMs: 300 * second,
     readMs: 10 * second,
-    /** The end of what a job prints. A backup prints 700 characters. */
-    outputCharsMax: 16 * KiB,
   },
 
   ops: {

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { isSystemError } from '../disk/files.ts';
 import { limits } from '../limits.ts';
 import type { BackupList, ListedBackup } from '../ops/contract.ts';
@@ -40,10 +41,8 @@ export function openBackupFolder(folder: string, store: string) {
   return {
     /** @returns what was found in the last `limits.ops.backupsEveryMs` */
     look(): Promise<FoundBackups> {
-      const late = Promise.withResolvers<FoundBackups>();
-      const giveUp = () => late.resolve(nothing('the folder does not answer'));
-      const timer = setTimeout(giveUp, limits.ops.backupsMs);
-      return Promise.race([recent(), late.promise]).finally(() => clearTimeout(timer));
+      const late = nothing('the folder does not answer');
+      return Promise.race([recent(), delay(limits.ops.backupsMs, late, { ref: false })]);
     },
     /** Makes the next call of `look` look again. */
     forget(): void {

@@ -1,6 +1,8 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { constants, setPriority } from 'node:os';
+import type { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { type Environment, withoutSettings } from '../config/environment.ts';
 import { type Retention, retentionText } from '../config/values.ts';
 import { limits } from '../limits.ts';
@@ -169,14 +171,14 @@ async function runProgram(
   const child = spawn(program, [...first, ...args], {
     env,
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-  });
+  }) as ChildProcessByStdio<null, Readable, Readable>;
   onStart(child);
-  const printed = [child.stdout, child.stderr].map((stream) => stream && tailOf(stream));
   const ended = once(child, 'close').catch((error: Error) => error);
   if (child.pid !== undefined) lowerPriority(child.pid);
+  const printed = await Promise.all([text(child.stdout), text(child.stderr)]);
   const end = await ended;
   if (end instanceof Error) return { fault: `the program cannot be started (${end.message})` };
-  const [stdout, stderr] = printed.map((read) => read?.().trimEnd().split('\n').at(-1) ?? '');
+  const [stdout, stderr] = printed.map((all) => all.trimEnd().split('\n').at(-1) ?? '');
   if (child.exitCode === 0) return { done: parsed(stdout) };
   if (child.signalCode !== null) return { fault: `the process was ended by ${child.signalCode}` };
   return { fault: stderr?.replace(/^plant-store: /, '') || `exit code ${child.exitCode}` };
@@ -199,14 +201,4 @@ function lowerPriority(pid: number): void {
   } catch {
     // The process has ended already, or the system knows no priorities.
   }
-}
-
-/** @returns what the stream has carried last, up to `limits.jobs.outputCharsMax` */
-function tailOf(stream: NodeJS.ReadableStream): () => string {
-  let text = '';
-  stream.setEncoding('utf8');
-  stream.on('data', (more: string) => {
-    text = (text + more).slice(-limits.jobs.outputCharsMax);
-  });
-  return () => text;
 }
