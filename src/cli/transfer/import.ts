@@ -3,11 +3,11 @@ import { openExistingStore } from '../../stores.ts';
 import { FileError } from '../../transfer/format.ts';
 import { type ImportCounts, importPlants } from '../../transfer/import-plants.ts';
 import { openSource } from '../../transfer/import-source.ts';
-import { command, type Terminal } from '../command.ts';
+import { CommandError, command, type Terminal } from '../command.ts';
 import { atInterruption } from '../terminal/interruption.ts';
 import { plantsText, tookText } from '../terminal/progress.ts';
 import { fileFormat, type LeftOut, openPlantReader, pipe } from './file-format.ts';
-import { fileError, openRefusedLines } from './refused-lines.ts';
+import { openRefusedLines } from './refused-lines.ts';
 
 export const importCommand = command({
   positionals: ['FILE'],
@@ -62,9 +62,9 @@ export const importCommand = command({
     } catch (error) {
       // Of a file without a plant, the error says all.
       if (values.json || seen(counts) > 0) finish('');
-      throw error instanceof FileError
-        ? fileError(file === pipe ? 'standard input' : file, error)
-        : error;
+      if (!(error instanceof FileError)) throw error;
+      const name = file === pipe ? 'standard input' : file;
+      throw new CommandError(`${name} ${error.message}`, { cause: error });
     }
     finish('');
     return counts.refused.size === 0 ? 0 : 1;
