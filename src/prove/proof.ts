@@ -14,7 +14,7 @@ import {
   newHistory,
   nextPlant,
 } from './history.ts';
-import { ProofError, type Server, type ServerOptions, startServer } from './server.ts';
+import { ProofError, type ServerOptions, startServer } from './server.ts';
 
 /** A store for one proof. Disposal removes the store. */
 export interface ScratchStore extends AsyncDisposable {
@@ -109,10 +109,6 @@ async function oneLife(
   await using server = await startServer(options, store.location, stop);
   const readyMs = performance.now();
   let left = Math.ceil(limits.prove.killAfterMax ** random());
-  const acknowledged = () => {
-    left -= 1;
-    if (left === 0) server.kill();
-  };
   // After the next acknowledgement: each life has at least one.
   const finish = () => {
     left = Math.min(left, 1);
@@ -124,47 +120,29 @@ async function oneLife(
   ending.addEventListener('abort', finish);
   if (ending.aborted) finish();
   const agent = new Agent({ keepAlive: true });
+
+  /** Sends creates until the server is gone. The first one repeats the one of unknown outcome. */
+  async function sendUntilLost(lane: Lane): Promise<void> {
+    for (;;) {
+      lane.isUnderWay = true;
+      const outcome = await send(agent, server.port, token, newPlantLine(nextPlant(history, lane)));
+      if (outcome === 'lost') return;
+      if (outcome !== 'acknowledged') throw new ProofError(outcome.failure);
+      lane.acknowledged += 1;
+      lane.isUnderWay = false;
+      left -= 1;
+      if (left === 0) server.kill();
+    }
+  }
+
   try {
-    await Promise.all(
-      history.lanes.map((lane) =>
-        sendUntilLost({ server, agent, token, history, lane, acknowledged }),
-      ),
-    );
+    await Promise.all(history.lanes.map(sendUntilLost));
     await server.ended();
   } finally {
     agent.destroy();
     ending.removeEventListener('abort', finish);
   }
   return performance.now() - readyMs;
-}
-
-interface Client {
-  readonly server: Server;
-  readonly agent: Agent;
-  readonly token: string;
-  readonly history: History;
-  readonly lane: Lane;
-  readonly acknowledged: () => void;
-}
-
-/** Sends creates until the server is gone. The first one repeats the create of unknown outcome. */
-async function sendUntilLost({
-  server,
-  agent,
-  token,
-  history,
-  lane,
-  acknowledged,
-}: Client): Promise<void> {
-  for (;;) {
-    lane.isUnderWay = true;
-    const outcome = await send(agent, server.port, token, newPlantLine(nextPlant(history, lane)));
-    if (outcome === 'lost') return;
-    if (outcome !== 'acknowledged') throw new ProofError(outcome.failure);
-    lane.acknowledged += 1;
-    lane.isUnderWay = false;
-    acknowledged();
-  }
 }
 
 type Outcome = 'acknowledged' | 'lost' | { readonly failure: string };

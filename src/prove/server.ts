@@ -14,8 +14,6 @@ export interface ServerOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-export type Server = Awaited<ReturnType<typeof startServer>>;
-
 /**
  * Starts a process of the program on a free loopback port.
  *
