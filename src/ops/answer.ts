@@ -21,8 +21,6 @@ export interface OperatorRequest {
 export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** Values of `Set-Cookie`. */
-  readonly cookies?: readonly string[];
   readonly body: string | Buffer;
 }
 
@@ -53,11 +51,6 @@ export const commonHeaders = {
   'X-Content-Type-Options': 'nosniff',
 };
 
-export function sendAnswer(
-  exchange: Exchange,
-  { status, headers, cookies = [], body }: Answer,
-): void {
-  const cookieLines = cookies.map((cookie) => headerLines({ 'Set-Cookie': cookie }));
-  const lines = headerLines({ ...commonHeaders, ...headers }) + cookieLines.join('');
-  sendReply(exchange, { status, lines, body });
+export function sendAnswer(exchange: Exchange, { status, headers, body }: Answer): void {
+  sendReply(exchange, { status, lines: headerLines({ ...commonHeaders, ...headers }), body });
 }

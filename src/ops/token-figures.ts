@@ -2,6 +2,7 @@ import type { RequestCounts } from '../access/tally.ts';
 import type { ProblemName } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
 import { otherTokens } from '../store/tokens.ts';
+import { byOutcome, outcomes } from './metrics/samples.ts';
 
 /**
  * What became of the requests of a token, a subject or the fixed token since the start. The
@@ -79,28 +80,22 @@ export function refusedIn({ refusals }: Pick<TokenFigures, 'refusals'>): number 
 
 function figuresOf({ refusals, ...counts }: Omit<RequestCounts, 'id'>, atMs: number): TokenFigures {
   const refused = [...refusals].map(([name, count]) => [name, { count, lastAtMs: atMs }] as const);
-  const { created, same, taken, failed } = counts;
   const isUse =
-    created + same + taken + failed > 0 || refused.some(([name]) => name !== 'tokenInvalid');
-  const lastUsedAtMs = isUse ? atMs : 0;
-  return { ...counts, refusals: new Map(refused), lastAtMs: atMs, lastUsedAtMs };
+    outcomes.some((outcome) => counts[outcome] > 0) ||
+    refused.some(([name]) => name !== 'tokenInvalid');
+  return { ...counts, refusals: new Map(refused), lastAtMs: atMs, lastUsedAtMs: isUse ? atMs : 0 };
 }
 
 function sumOf(one: TokenFigures, other: TokenFigures): TokenFigures {
   const refusals = new Map(one.refusals);
   for (const [problem, { count, lastAtMs }] of other.refusals) {
     const before = refusals.get(problem) ?? { count: 0, lastAtMs: 0 };
-    refusals.set(problem, {
-      count: before.count + count,
-      lastAtMs: Math.max(before.lastAtMs, lastAtMs),
-    });
+    const newest = Math.max(before.lastAtMs, lastAtMs);
+    refusals.set(problem, { count: before.count + count, lastAtMs: newest });
   }
   return {
-    name: one.name,
-    created: one.created + other.created,
-    same: one.same + other.same,
-    taken: one.taken + other.taken,
-    failed: one.failed + other.failed,
+    ...one,
+    ...byOutcome((outcome) => one[outcome] + other[outcome]),
     refusals,
     lastAtMs: Math.max(one.lastAtMs, other.lastAtMs),
     lastUsedAtMs: Math.max(one.lastUsedAtMs, other.lastUsedAtMs),

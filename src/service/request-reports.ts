@@ -1,5 +1,5 @@
 import { type RequestCounts, Tally } from '../access/tally.ts';
-import { type ProblemName, problems, type Refusal } from '../contract/problems.ts';
+import { problems, type Refusal } from '../contract/problems.ts';
 import { type Exchange, requestIdOf } from '../http/exchange.ts';
 import { limits } from '../limits.ts';
 import type { RefusedRequest } from '../ops/contract.ts';
@@ -10,16 +10,6 @@ export interface RequestReport {
   readonly tokens: readonly RequestCounts[];
   /** The last `limits.ops.refusalsKept`. */
   readonly refusals: readonly RefusedRequest[];
-}
-
-/** Its texts are made once a second, for the refusals that are kept: a note takes 0.2 µs. */
-interface Noted {
-  readonly atMs: number;
-  readonly number: number;
-  readonly problem: ProblemName;
-  readonly message: string;
-  readonly token: string | undefined;
-  readonly client: string;
 }
 
 /**
@@ -35,18 +25,17 @@ export function reportRequests(
   const { refusalsKept } = limits.ops;
   /** Bounded by the requests of a second. */
   const changed: Tally[] = [];
-  let refusals: Noted[] = [];
+  /** Their other texts are made once a second, for those that are kept: a note takes 0.2 µs. */
+  let refusals: ReturnType<typeof noted>[] = [];
 
   function reportNow(): void {
     const tokens = changed.splice(0).map((tally) => tally.take());
     const refused = refusals.slice(-refusalsKept).map(
-      ({ atMs, number, problem, message, token = null, client }): RefusedRequest => ({
+      ({ atMs, number, problem, ...texts }): RefusedRequest => ({
         at: new Date(atMs).toISOString(),
         requestId: requestIdOf(requestIdPrefix, number),
         code: problems[problem].code,
-        message,
-        token,
-        client,
+        ...texts,
       }),
     );
     refusals = [];
@@ -56,10 +45,8 @@ export function reportRequests(
   const reporting = setInterval(reportNow, limits.ops.samplesEveryMs);
   return {
     newTally: (id: number, name: string) => new Tally(id, name, changed),
-    noteRefusal({ problem, message }: Refusal, exchange: Exchange): void {
-      const { number, client } = exchange;
-      const token = observedOf(exchange)?.sender.name;
-      refusals.push({ atMs: now(), number, problem, message, token, client });
+    noteRefusal(refusal: Refusal, exchange: Exchange): void {
+      refusals.push(noted(refusal, exchange, now()));
       if (refusals.length > 2 * refusalsKept) refusals.splice(0, refusalsKept);
     },
     [Symbol.dispose]() {
@@ -67,4 +54,10 @@ export function reportRequests(
       reportNow();
     },
   };
+}
+
+function noted({ problem, message }: Refusal, exchange: Exchange, atMs: number) {
+  const { number, client } = exchange;
+  const token = observedOf(exchange)?.sender.name ?? null;
+  return { atMs, number, problem, message, token, client };
 }

@@ -64,10 +64,8 @@ export function signIn({ sessions, log }: SignInSources): Handler {
     if (session === 'not an operator')
       return refuse('notOperator', `This token may only create plants. ${newToken}`);
     log.info({ operator: session.name }, 'signed in to the console');
-    return {
-      ...answerJson({ name: session.name } satisfies Session),
-      cookies: [sessionCookie(request, session.secret)],
-    };
+    const answer = answerJson({ name: session.name } satisfies Session);
+    return withCookie(answer, sessionCookie(request, session.secret));
   });
 }
 
@@ -83,8 +81,12 @@ export const showSession: Handler<SessionRequest> = ({ operator }) =>
 export function signOut(sessions: Sessions): Handler {
   return async (request) => {
     await sessions.signOut(secretIn(request));
-    return { ...noContent, cookies: [`${cookieName(request)}=; Path=/; Max-Age=0`] };
+    return withCookie(noContent, `${cookieName(request)}=; Path=/; Max-Age=0`);
   };
+}
+
+function withCookie(answer: Answer, cookie: string): Answer {
+  return { ...answer, headers: { ...answer.headers, 'Set-Cookie': cookie } };
 }
 
 /** A secret is base64url, so its cookie needs no quoting (RFC 6265 §4.1.1). */

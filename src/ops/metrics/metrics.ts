@@ -4,7 +4,7 @@ import { version } from '../../program.ts';
 import { listedTokenName } from '../../store/tokens.ts';
 import { distributionOf, plantsBounds, secondsBounds, sumOf } from '../../threads/measures.ts';
 import type { Figures } from './figures.ts';
-import { createsOf } from './samples.ts';
+import { byOutcome, createsOf, outcomes } from './samples.ts';
 
 /** One line: a value, with the labels that tell it from others of the metric. */
 interface Line {
@@ -107,16 +107,16 @@ function ofProcess(figures: Figures): Values {
   };
 }
 
-const outcomes = ['created', 'same', 'taken', 'failed'] as const;
-
 /** Requests and transactions since the start. */
 function ofCreates({ httpThreads, writers, databaseConnections, tokenFigures }: Figures): Values {
   const refusals = sumOf(httpThreads.map((thread) => thread.refusals));
   const codes = problemNames.map((name, index) => [problems[name].code, refusals[index] ?? 0]);
-  const creates = outcomes.map((outcome) => [outcome, createsOf(httpThreads, outcome)]);
   const seconds = (ofThreads: readonly Float64Array[]) => histogram(secondsBounds, ofThreads);
   return {
-    plant_store_creates_total: byLabel('outcome', Object.fromEntries(creates)),
+    plant_store_creates_total: byLabel(
+      'outcome',
+      byOutcome((outcome) => createsOf(httpThreads, outcome)),
+    ),
     plant_store_refusals_total: byLabel('code', Object.fromEntries(codes)),
     plant_store_rate_limited_total: tokenFigures.all().flatMap(({ name: token, refusals }) => {
       const limited = refusals.get('rateLimited');

@@ -23,7 +23,12 @@ export type Samples = ReturnType<typeof startSamples>;
 
 const unavailableIndex = problemNames.indexOf('storeUnavailable');
 
-type Outcome = keyof Overview['creates'];
+export const outcomes = ['created', 'same', 'taken', 'failed'] as const;
+type Outcome = (typeof outcomes)[number];
+
+export function byOutcome<T>(of: (outcome: Outcome) => T): Record<Outcome, T> {
+  return Object.fromEntries(outcomes.map((one) => [one, of(one)])) as Record<Outcome, T>;
+}
 
 /** Creates with this outcome since the start. */
 export function createsOf(httpThreads: HttpThreads, outcome: Outcome): number {
@@ -70,14 +75,8 @@ export function startSamples(sources: SampleSources) {
       const now = totalsOf(sources);
       const before = recent[0] ?? now;
       const tally = (total: number, earlier: number) => ({ total, lastMinute: total - earlier });
-      const ofOutcome = (name: Outcome) => tally(now[name], before[name]);
       return {
-        creates: {
-          created: ofOutcome('created'),
-          same: ofOutcome('same'),
-          taken: ofOutcome('taken'),
-          failed: ofOutcome('failed'),
-        },
+        creates: byOutcome((outcome) => tally(now[outcome], before[outcome])),
         refused: tally(now.refusals, before.refusals),
       };
     },
@@ -89,17 +88,14 @@ export function startSamples(sources: SampleSources) {
 type Totals = ReturnType<typeof totalsOf>;
 
 function totalsOf({ httpThreads }: SampleSources) {
-  const [taken, failed] = [createsOf(httpThreads, 'taken'), createsOf(httpThreads, 'failed')];
+  const creates = byOutcome((outcome) => createsOf(httpThreads, outcome));
   const byProblem = sumOf(httpThreads.map((thread) => thread.refusals));
   const refusals = byProblem.reduce((sum, count) => sum + count, 0);
   return {
     atMs: Date.now(),
     monotonicMs: performance.now(),
-    created: createsOf(httpThreads, 'created'),
-    same: createsOf(httpThreads, 'same'),
-    taken,
-    failed,
-    refused: refusals - taken - failed,
+    ...creates,
+    refused: refusals - creates.taken - creates.failed,
     createSeconds: distributionOf(httpThreads.map(({ createSeconds }) => createSeconds)),
     /** Also of taken and failed creates, which are answered with a refusal, too. */
     refusals,
