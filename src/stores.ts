@@ -16,7 +16,6 @@ export function engineOf(location: StoreLocation): Engine {
   return resolveEngine(engines, location);
 }
 
-/** A command for a message, as in `commandOn`. */
 export function commandFor(location: StoreLocation, words: string): string {
   return commandOn(engineOf(location).wholeText, words);
 }
@@ -43,7 +42,6 @@ export function openExistingStore(
   return engineOf(location).open({ callMs, acceptsLostCommits, mayMake: false });
 }
 
-/** Opens a store for reading, as `Engine.openReader` does. */
 export function openReader(location: StoreLocation, readMs: number): Promise<StoreReader> {
   return engineOf(location).openReader(readMs);
 }

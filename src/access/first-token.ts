@@ -50,7 +50,6 @@ export async function ensureFirstToken(
   return false;
 }
 
-/** Creates the file with the token, and its folder, if there is none, and reads the file. */
 function prepareFirstToken(path: string): { token: string; isNew: boolean } {
   try {
     makeFolderDurably(dirname(path));
@@ -88,7 +87,6 @@ export function readFirstToken(path: string): string | undefined {
   }
 }
 
-/** Whether the store knows the token, and the token is neither revoked nor expired. */
 export async function isTokenAdmitted(
   store: TokenReader,
   token: string,

@@ -12,7 +12,6 @@ import { generateToken, hashToken } from './opaque-tokens.ts';
 export interface TokenWish {
   readonly name: string;
   readonly role: Role;
-  /** Undefined: valid until it is revoked. */
   readonly validMs: number | undefined;
   readonly rate?: Rate | undefined;
   readonly by?: string;
@@ -24,7 +23,6 @@ export interface IssuedToken {
   readonly expiresAtMs: number | undefined;
 }
 
-/** The rule of `isTokenName`. */
 export const tokenNameRule =
   `1 to ${limits.access.tokenNameCharsMax} printable ASCII characters without spaces, other than ` +
   `${namesOfNoToken.join(' and ')}: plants that came without a token of the store are listed ` +

@@ -69,12 +69,10 @@ interface LiveToken extends Caller {
 export interface OpaqueTokensOptions {
   readonly store: TokenReader & TokenWriter;
   readonly fixedToken: string | undefined;
-  /** Number of threads with tokens of their own. */
   readonly threads: number;
   readonly now: () => number;
   readonly onError: (message: string, error: unknown) => void;
   readonly newTally: NewTally;
-  /** `limits.access.endedLookupMs` by default. */
   readonly endedLookupMs?: number;
 }
 

@@ -2,7 +2,6 @@ import type { Rate } from '../store/tokens.ts';
 
 export type RateLimiter = ReturnType<typeof rateLimiterIn>;
 
-/** Buckets that can be in use at a time. */
 const slots = 1 << 15;
 const hashShift = 32 - 15;
 /** Slots that one token may have. */
@@ -74,7 +73,6 @@ function nowUs(): bigint {
 
 const unitsPerDay = { s: 86_400, m: 1_440, h: 24, d: 1 } as const;
 
-/** `100/s` for a rate. */
 export function rateText({ perDay }: Rate): string {
   const [unit, inDay] = Object.entries(unitsPerDay).find(([, many]) => perDay % many === 0) ?? [];
   return `${perDay / (inDay ?? 1)}/${unit}`;

@@ -2,12 +2,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 export interface RefreshOptions {
   readonly read: () => Promise<void>;
-  /** Interval of the reads; after a failed read. */
   readonly everyMs: number;
   readonly retryMs: number;
   /** Shortest interval of the reads that `again` causes. */
   readonly againMs: () => number;
-  /** A successful read counts for this time. */
   readonly staleMs: number;
   /** Called for the first of several failures in a row. */
   readonly onError: (error: unknown) => void;
@@ -62,7 +60,6 @@ export function openRefresh(options: RefreshOptions) {
   }
 
   return {
-    /** @throws the error of the read */
     async readFirst(): Promise<void> {
       await readNow();
       next = setTimeout(readOnce, everyMs);

@@ -46,7 +46,6 @@ export function sessionsIn(store: TokenReader & SessionReader & SessionWriter, n
       if (!(await store.removeSession(hash))) return 'unknown';
       return begin(found.id, found.name, limits.access.commandLineSessionsMax);
     },
-    /** The name of the session's token; undefined if the session is over. */
     async operatorOf(secret: string) {
       const token = await store.findSessionToken(hashToken(secret), now());
       return token !== undefined && isInForce(token, now()) ? token.name : undefined;

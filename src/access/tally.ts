@@ -3,7 +3,6 @@ import type { ProblemName } from '../contract/problems.ts';
 /** What became of the requests of a token, or of a subject, on one thread since its last report. */
 export interface RequestCounts {
   readonly id: number;
-  /** As plants of the token are listed. */
   readonly name: string;
   created: number;
   same: number;

@@ -41,7 +41,6 @@ export function authenticateCreate(
   });
 }
 
-/** Of a token whose role creates no plants; code 40300. */
 export function refuseRole(role: Caller['role']): Refusal {
   return new Refusal(
     'scopeInsufficient',

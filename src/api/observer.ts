@@ -5,9 +5,7 @@ import type { CreateOutcome } from '../store/plants.ts';
 
 /** Sees the steps of one create: all that metrics, figures and traces know of the create. */
 export interface CreateObserver {
-  /** The request has arrived in full. */
   received(): void;
-  /** The plant waits for a transaction. */
   queued(): void;
   /**
    * The plant is durable, or its transaction has failed. A refusal or a 200 follows.

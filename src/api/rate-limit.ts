@@ -2,7 +2,6 @@ import { type RateLimiter, rateText } from '../access/rate-limit.ts';
 import { Refusal } from '../contract/problems.ts';
 import type { Rate } from '../store/tokens.ts';
 
-/** @returns the refusal of a create beyond the rate of its token */
 export function refuseBeyondRate(
   bucket: number,
   rate: Rate,

@@ -44,7 +44,6 @@ export function openBackupFolder(folder: string, store: string) {
       const late = nothing('the folder does not answer');
       return Promise.race([recent(), delay(limits.ops.backupsMs, late, { ref: false })]);
     },
-    /** Makes the next call of `look` look again. */
     forget(): void {
       recent = readAgain();
     },

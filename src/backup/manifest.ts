@@ -3,7 +3,6 @@ import { isErrno, readSmallFileLater, UnfitFileError } from '../disk/files.ts';
 import { limits } from '../limits.ts';
 import type { StoreFigures } from '../store/inspection.ts';
 
-/** The content of a backup, and its file. */
 export interface BackupFigures extends StoreFigures {
   readonly bytes: number;
   readonly sha256: string;

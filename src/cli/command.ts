@@ -5,7 +5,6 @@ import type { Standing } from '../store/inspection.ts';
 import type { Input } from '../transfer/import-source.ts';
 import type { Style } from './terminal/screen.ts';
 
-/** What a command needs of the process that it runs in. */
 export interface Terminal {
   readonly env: Environment;
   /** Prints a line of the result. @returns what to wait for if the reader is slow */
@@ -23,7 +22,6 @@ export interface Terminal {
    * with a channel for messages. Empty text removes the line of a terminal.
    */
   showProgress(doing: string, standing?: Standing): void;
-  /** Columns of the terminal for notes. Undefined for a file or a pipe. */
   readonly errorsWidth: number | undefined;
   readonly errorsHaveColors: boolean;
   /** The name of the first SIGTERM, SIGINT or SIGQUIT. From this call on, none ends the process. */
@@ -44,14 +42,12 @@ export interface Terminal {
   readonly userId: number | undefined;
   /** Ends the process, after the current calls of SQLite on other threads. */
   exit(code: number): never;
-  /** Ends the process by the signal at once. */
   endBy(signal: string): void;
 }
 
 interface Arguments<F extends FlagName> {
   readonly values: Values<F>;
   readonly positionals: readonly string[];
-  /** The flags as typed. */
   readonly settings: readonly Setting[];
 }
 
@@ -64,12 +60,10 @@ export interface Definition<F extends FlagName = FlagName> {
   readonly need: string;
   readonly flags: readonly F[];
   readonly examples: readonly string[];
-  /** @returns the exit code: 0 done, 1 failed */
   run(args: Arguments<F>, terminal: Terminal): Promise<number>;
 }
 
 export interface Command extends Definition {
-  /** One or two words: `serve`, `token create`. */
   readonly name: string;
 }
 

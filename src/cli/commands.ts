@@ -2,7 +2,6 @@ import type { Command, Definition } from './command.ts';
 
 /** A command whose module is loaded when needed: all modules take longer than many a command. */
 export interface ListedCommand {
-  /** One or two words: `serve`, `token create`. */
   readonly name: string;
   load(): Promise<Command>;
 }

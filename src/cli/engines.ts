@@ -8,7 +8,6 @@ import { checkSqlite, checkSqliteStart } from './doctor/sqlite.ts';
 import type { Target } from './prove/target.ts';
 import { prepareDatabase, prepareStore } from './serve/prepare-store.ts';
 
-/** What commands do on the store of one engine. */
 interface EngineCommands {
   /** All checks of `doctor`. Nothing is changed. @throws CommandError */
   check(userId: number | undefined): Promise<NamedFinding[]>;
@@ -19,9 +18,7 @@ interface EngineCommands {
    * @throws CommandError if the service must not start
    */
   checkStart(userId: number | undefined): NamedFinding[];
-  /** Upgrades a store that an earlier version has made. */
   prepare(log: Log, terminal: Terminal): Promise<void>;
-  /** @throws CommandError, StoreOpenError, StoreError */
   openTarget(): Promise<Target>;
 }
 

@@ -8,7 +8,6 @@ import { CommandError } from './command.ts';
 /** The log warns of a shorter fixed token. 32 characters of base64 are 192 bits. */
 export const fixedTokenChars = 32;
 
-/** The token from the environment or a file. @throws UsageError, CommandError */
 export function fixedToken(
   file: string | undefined,
   env: Environment,

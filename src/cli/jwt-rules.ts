@@ -2,7 +2,6 @@ import type { JwtRules } from '../access/jwt/rules.ts';
 import type { Values } from '../config/flags.ts';
 import { UsageError } from '../config/values.ts';
 
-/** The flags of `jwtRules`. */
 export const jwtFlags = [
   'jwt-issuer',
   'jwt-audience',

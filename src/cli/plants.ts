@@ -42,7 +42,6 @@ export const plantsGet = command({
   },
 });
 
-/** @throws UsageError */
 function typedId(digits: string): bigint {
   const id = int64FromDigits(digits);
   if (id !== undefined) return id;
@@ -112,7 +111,6 @@ async function* newestFirst(
   }
 }
 
-/** @throws UsageError for two forms */
 async function openPrinter(
   { format, json }: Values<'format' | 'json'>,
   terminal: Terminal,
@@ -126,7 +124,6 @@ async function openPrinter(
   return filePrinter(format ?? 'ndjson', terminal);
 }
 
-/** Prints what a file of the format has. */
 function filePrinter(format: FormatName, { write }: Terminal): Table<StoredPlant> {
   // A search that fails prints no head.
   let head = formats[format].head(true);
@@ -150,7 +147,6 @@ const plantColumns: readonly Column<StoredPlant>[] = [
   { head: 'BY', kind: 'text', cell: ({ createdBy }) => createdBy },
 ];
 
-/** @throws UsageError for a time span that is empty */
 function matchOf(values: Values<(typeof matchFlags)[number]>, nowMs: number): PlantMatch {
   const sinceMs = values.since && timeBefore(values.since, nowMs);
   const untilMs = values.until && timeBefore(values.until, nowMs);

@@ -2,7 +2,6 @@ import type { Values } from '../config/flags.ts';
 import { UsageError } from '../config/values.ts';
 import type { TlsFiles } from '../service/config.ts';
 
-/** The flags of `tlsFiles`. */
 export const tlsFlags = [
   'tls-certificate',
   'tls-key',

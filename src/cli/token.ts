@@ -61,7 +61,6 @@ function userOfMachine(): string {
   }
 }
 
-/** @throws UsageError */
 function rateOf({ rate, burst }: Values<'rate' | 'burst'>): Rate | undefined {
   if (rate === undefined || rate === 'none') {
     if (burst !== undefined) throw new UsageError('--burst needs a --rate such as 100/s');
@@ -193,7 +192,6 @@ function listed(token: TokenRecord, nowMs: number) {
 
 type Listed = ReturnType<typeof listed>;
 
-/** @param moment spells a time */
 function tokenColumns(moment: (time: string) => string): readonly Column<Listed>[] {
   const orNever = (time: string | undefined) => (time === undefined ? 'never' : moment(time));
   return [

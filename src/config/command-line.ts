@@ -5,7 +5,6 @@ import { type Flag, type FlagName, flags, type Values } from './flags.ts';
 import { suggestion } from './suggestion.ts';
 import { UsageError } from './values.ts';
 
-/** A flag with its value as typed. */
 export interface Setting {
   readonly name: string;
   readonly value: string;
@@ -92,7 +91,6 @@ function flagValue(name: FlagName, typed: string | boolean | undefined, env: Env
   return flag.default === undefined ? undefined : flag.parse(flag.default, env);
 }
 
-/** Undefined if the environment does not set the flag. */
 function variableText(name: FlagName, env: Environment): string | undefined {
   const { emptyVariableUnsets }: Flag<unknown> = flags[name];
   const text = env[variableOf(name)];
@@ -131,7 +129,6 @@ function typedArguments(argv: readonly string[], names: readonly FlagName[]) {
   }
 }
 
-/** What the message of `parseArgs` means, in one line, with the way out. */
 function explained(message: string, names: readonly FlagName[]): string {
   const [, dashes = '', typed = ''] = /^(?:Unknown o|O)ption '(-+)([^' ]*)/.exec(message) ?? [];
   const flag = `${dashes}${typed}`;

@@ -1,4 +1,3 @@
-/** The variables of the environment that the program was started in. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The operator's flags are for the operator's own service, and not for another process of it. */

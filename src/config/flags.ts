@@ -26,7 +26,6 @@ import {
 } from './values.ts';
 
 interface FlagTexts<T> {
-  /** What the flag does, in every command that has it. */
   readonly help: string;
   /** Who needs the flag, and when: one sentence. A flag without such a sentence is removed. */
   readonly need: string;
@@ -40,7 +39,6 @@ interface FlagTexts<T> {
   readonly isRepeated?: boolean;
 }
 
-/** A flag, and the environment variable of the same name. */
 export interface Flag<T, D extends string | undefined = string | undefined> extends FlagTexts<T> {
   /** Stands for the value in the help. Empty for a switch, which has no value. */
   readonly placeholder: string;
@@ -54,7 +52,6 @@ const formatNames = ['ndjson', 'csv'] as const;
 
 const textOf = (location: StoreLocation) => engineOf(location).text;
 
-/** Every flag of every command. */
 export const flags = {
   host: withDefault('ADDRESS', text, '127.0.0.1', {
     help: 'address to listen on',

@@ -11,7 +11,6 @@ import type { Environment } from './environment.ts';
 import { postgresLocation } from './postgres-location.ts';
 import { UsageError } from './values.ts';
 
-/** @throws UsageError */
 export function storeLocation(text: string, env: Environment): StoreLocation {
   return /^postgres(ql)?:/.test(text) ? postgresLocation(text, env) : sqliteLocation(text);
 }

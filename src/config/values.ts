@@ -38,7 +38,6 @@ export function integer(min: number, max: number): (value: string) => number {
   };
 }
 
-/** A value, or a word in its place. */
 export function orWord<W extends string, T>(
   word: W,
   parse: (value: string) => T,
@@ -94,13 +93,11 @@ export function otlpEndpoint(value: string): string {
   );
 }
 
-/** One value of the claim `scope` (RFC 6749 §3.3). */
 export function scopeToken(value: string): string {
   if (/^[\x21\x23-\x5b\x5d-\x7e]+$/.test(value)) return value;
   throw new UsageError('must be one scope without spaces, such as plants:create');
 }
 
-/** `100/s`. */
 export function rate(value: string): Rate {
   const found = parseRate(value);
   if (found !== undefined) return found;
@@ -121,7 +118,6 @@ export function duration(value: string): number {
   throw new UsageError('must be a time such as 500ms, 30s, 15m, 12h or 90d');
 }
 
-/** A time of `duration` up to `limits.access.rotationGraceMsMax`, or 0. */
 export function graceTime(value: string): number {
   if (/^0(ms|s|m|h|d|w|y)?$/.test(value)) return 0;
   const { rotationGraceMsMax } = limits.access;
@@ -185,7 +181,6 @@ export function retentionText(rules: Retention): string {
   return rules.map(({ withinMs, everyMs }) => `${timeText(withinMs)}:${timeText(everyMs)}`).join();
 }
 
-/** In the largest unit that is exact. */
 function timeText(ms: number): string {
   const [unit, unitMs] = Object.entries(unitsMs).findLast(([, unitMs]) => ms % unitMs === 0) ?? [
     'ms',

@@ -17,7 +17,6 @@ export function excerpt(text: string): string {
 /** Invisible in a log, or commands to a terminal: controls, direction marks, byte order mark. */
 const invisible = /[\p{C}\p{Zl}\p{Zp}]/u;
 
-/** JSON escapes some of the invisible characters only. */
 function escaped(character: string): string {
   const inJson = JSON.stringify(character).slice(1, -1);
   return inJson === character && invisible.test(character) ? unitsOf(character) : inJson;

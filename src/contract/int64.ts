@@ -31,7 +31,6 @@ export function int64FromLiteral(literal: string): bigint | undefined {
   return inRange(BigInt(`${sign}${digits}${'0'.repeat(zeros)}`));
 }
 
-/** The int64 in plain digits, or undefined. */
 export function int64FromDigits(text: string): bigint | undefined {
   return plainInteger.test(text) && text.length <= int64Digits + 1
     ? inRange(BigInt(text))

@@ -11,7 +11,6 @@ export type JsonValue =
   | { readonly type: 'object'; readonly members: ReadonlyMap<string, JsonValue> }
   | { readonly type: 'array' | 'boolean' | 'null' };
 
-/** The message says what is wrong, and at which byte. */
 export class JsonFault {
   readonly message: string;
 

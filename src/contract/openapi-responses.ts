@@ -90,7 +90,6 @@ function causes(status: number, group: readonly Row[]): string {
   return `${reasonPhrases[status]}. ${rows.join(' ')}`;
 }
 
-/** The fields of every reply with the status. */
 function fieldsOf(status: number, group: readonly Row[]): readonly HeaderField[] {
   const added = addedFields[status] ?? [];
   return (Object.keys(headerFields) as HeaderField[]).filter(

@@ -4,7 +4,6 @@ export interface Problem {
   readonly code: number;
   readonly status: number;
   readonly when: string;
-  /** What the client should do. */
   readonly remedy: string;
   /** Header fields of the reply. After `Connection: close`, the connection is closed. */
   readonly headers: Readonly<Record<string, string>>;

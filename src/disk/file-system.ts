@@ -73,7 +73,6 @@ export function fileSystemType(number: number): FileSystemType | undefined {
   return types.get(number >>> 0);
 }
 
-/** The file system of `path`, or of the nearest existing folder above it. */
 export function fileSystemOf(path: string): FileSystem {
   return fileSystemFrom(statfsSync(nearestExisting(path)));
 }
@@ -94,7 +93,6 @@ function fileSystemFrom({ type, bsize, blocks, bavail, files, ffree }: StatsFs):
   };
 }
 
-/** Whether so little space is free that the operator is warned. */
 export function isSpaceLow({ bytes, freeBytes }: Pick<FileSystem, 'bytes' | 'freeBytes'>): boolean {
   if (freeBytes < limits.disk.freeBytesLow) return true;
   return (
@@ -113,7 +111,6 @@ export function shortOfSpace(folder: string, neededBytes: number): string | unde
   );
 }
 
-/** The path itself, or the nearest existing folder above it. */
 export function nearestExisting(path: string): string {
   let nearest = resolve(path);
   while (!existsSync(nearest) && nearest !== dirname(nearest)) nearest = dirname(nearest);

@@ -90,7 +90,6 @@ export function readSmallFile(path: string, bytesMax: number): string {
   }
 }
 
-/** Whether every user of the machine can read the file. */
 export function isOpenToOthers(path: string): boolean {
   return (statSync(path).mode & 0o004) !== 0;
 }

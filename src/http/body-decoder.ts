@@ -32,7 +32,6 @@ export function lengthDecoder(bytes: number, onPart: OnPart): BodyDecoder {
   };
 }
 
-/** Hands over up to `bytes` bytes. @returns their end */
 function handOver(input: Buffer, position: number, bytes: number, onPart: OnPart): number {
   const end = Math.min(input.length, position + bytes);
   if (end > position) onPart(input.subarray(position, end));

@@ -10,7 +10,6 @@ import { ReplySender } from './reply-sender.ts';
 import type { RequestHead } from './request-head.ts';
 import { endedEarly, RequestReader } from './request-reader.ts';
 
-/** What all listeners of the process count together. */
 interface ConnectionCounters {
   readonly connections: SharedCounter;
   /** Unanswered requests behind another request. */
@@ -46,7 +45,6 @@ export class Connection {
   private readonly deadlines: Deadlines;
   private state: 'open' | 'lingering' | 'closed' = 'open';
   private isReading = false;
-  /** A handler has returned a promise. */
   private isHandling = false;
   /** The body that has arrived in part. Its request may have been answered already. */
   private arriving: ArrivingBody | undefined;
@@ -205,7 +203,6 @@ export class Connection {
     return false;
   }
 
-  /** Refuses the request that is arriving. Nothing can be read behind it. */
   private refuse(refusal: Refusal): false {
     const exchange = this.arriving?.exchange ?? this.expect(undefined);
     this.arriving?.release();
@@ -217,7 +214,6 @@ export class Connection {
     return false;
   }
 
-  /** There is a reply to send, or `100 Continue`. */
   private noteDue(exchange: Exchange): void {
     if (exchange.reply && this.arriving?.exchange === exchange) {
       this.arriving.release();
@@ -252,7 +248,6 @@ export class Connection {
     this.read();
   }
 
-  /** No request is under way, not even in part. */
   private isIdle(): boolean {
     return (
       this.sender.isIdle && this.arriving === undefined && !this.isHandling && this.reader.isBlank

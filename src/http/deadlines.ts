@@ -30,7 +30,6 @@ export class Deadlines {
     this.deadlineMs = never;
   }
 
-  /** Bounds the request that is arriving, from its first byte. */
   limitRequest(ms: number): void {
     this.requestBeganMs ??= this.clock.now();
     this.deadlineMs = this.requestBeganMs + ms;

@@ -36,7 +36,6 @@ export function createEviction(connectionsMax: number) {
         idlest.destroy();
       }
     },
-    /** A whole request has arrived. */
     touch(connection: Evictable): void {
       const group = byAddress.get(connection.address);
       // A request may still be read after the eviction.

@@ -42,7 +42,6 @@ export interface Reply {
   readonly closes: boolean;
 }
 
-/** What sends the replies of a connection. */
 interface Owner {
   readonly listener: ListenerState;
   /** The IP address at the other end. Asking the socket takes a system call. */
@@ -52,7 +51,6 @@ interface Owner {
 }
 
 export interface BodyTaker {
-  /** The body has arrived in full. */
   takeBody(body: Buffer): void;
   /**
    * The client has closed the connection, or its half. May be called twice, and before `takeBody`.
@@ -60,25 +58,20 @@ export interface BodyTaker {
   noteClientClosed?(): void;
 }
 
-/** One request and its reply. */
 export class Exchange {
   readonly owner: Owner;
-  /** The reply to a HEAD has no body. */
   readonly isHead: boolean;
   private readonly mayExpectContinue: boolean;
   readonly number: number;
-  /** As in `RequestHead`. */
   readonly label: string | undefined;
   /** What the handler knows of the request, for the listener's events. */
   context: unknown;
   /** Without a taker, the body is discarded. */
   taker: BodyTaker | undefined;
-  /** The whole body has arrived. */
   isReceived = false;
   isContinueDue = false;
   /** Set once. May have to wait for the replies of earlier requests. */
   reply: Reply | undefined;
-  /** The reply has been sent, or the connection is closed. */
   isOver = false;
 
   /**
@@ -98,7 +91,6 @@ export class Exchange {
     return requestIdOf(this.owner.listener.requestIdPrefix, this.number);
   }
 
-  /** The IP address of the client, or of its proxy. */
   get client(): string {
     return this.owner.address;
   }
@@ -148,12 +140,10 @@ export function sendJson(exchange: Exchange, body: string, lines = ''): void {
   reply(exchange, { status: 200, lines: json + lines, body, closes: false });
 }
 
-/** Sends a 200. @param lines as in `Reply` */
 export function sendContent(exchange: Exchange, lines: string, body: string | Buffer): void {
   reply(exchange, { status: 200, lines, body, closes: false });
 }
 
-/** Sends a reply of any status. */
 export function sendReply(
   exchange: Exchange,
   { status, lines, body }: Omit<Reply, 'closes'>,
@@ -176,7 +166,6 @@ export function sendRefusal(exchange: Exchange, refusal: Refusal): void {
   });
 }
 
-/** The header fields as lines, with their line ends. */
 export function headerLines(fields: Readonly<Record<string, string>>): string {
   return Object.entries(fields)
     .map(([name, value]) => `${name}: ${value}\r\n`)

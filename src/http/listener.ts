@@ -34,7 +34,6 @@ export type Listener = Awaited<ReturnType<typeof listen>>;
 /** Serves HTTP/1.1 on a port. @throws the error of listen(2), such as EADDRINUSE */
 export async function listen(options: ListenerOptions) {
   const connections = new Set<Connection>();
-  /** The oldest comes first. */
   const silent = new Set<Connection>();
   const state = createState(options);
   const connectionOptions: ConnectionOptions = {

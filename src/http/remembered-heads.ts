@@ -43,7 +43,6 @@ export class RememberedHeads {
     return { ...head, label: bytes.toString('latin1', start + at, start + at + length) };
   }
 
-  /** @returns where the value of the first label is */
   private findLabel(text: string): { at: number; length: number } | undefined {
     // A search for a text is three times as fast as a search for the line.
     const found = text.indexOf(this.labelEnd);

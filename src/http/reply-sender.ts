@@ -52,7 +52,6 @@ export class ReplySender {
     return this.last?.isOver === true && this.file === undefined;
   }
 
-  /** The client could take more now. */
   get hasUnsent(): boolean {
     return this.file !== undefined || this.socket.writableLength > 0;
   }

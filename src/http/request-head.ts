@@ -159,7 +159,6 @@ function framingFault(fields: Fields, version: string): Refusal | undefined {
   return isLength ? undefined : malformed('Content-Length must be one number of bytes');
 }
 
-/** @param fields without a fault */
 function framingOf(fields: Fields): RequestHead['framing'] {
   return fields.has('transfer-encoding') ? 'chunked' : Number(fields.get('content-length') ?? 0);
 }

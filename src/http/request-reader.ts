@@ -9,7 +9,6 @@ const endOfHead = Buffer.from('\r\n\r\n');
 const carriageReturn = 0x0d;
 const lineFeed = 0x0a;
 
-/** Reads heads and bodies from the bytes that have arrived on a connection. */
 export class RequestReader {
   isEnded = false;
   private bytes: Buffer = nothing;
@@ -41,7 +40,6 @@ export class RequestReader {
     this.position = 0;
   }
 
-  /** Releases the memory of a chunk that has been read to its end. */
   dropRead(): void {
     if (this.length === 0) this.drop();
   }

@@ -4,7 +4,6 @@ import { createServer, type TlsOptions } from 'node:tls';
 import { limits } from '../limits.ts';
 
 export interface TlsMaterial {
-  /** The certificate of the server, and then the certificates between it and the authority. */
   readonly certificate: string;
   readonly key: string;
 }
@@ -55,7 +54,6 @@ export function openTlsLayer(
   onSecure: (socket: Socket, below: Socket) => void,
   onPlain: (socket: Socket) => void,
 ) {
-  /** By the address and port of the client. */
   const handshakes = new Map<string, { readonly socket: Socket; readonly beganMs: number }>();
   // This server does not listen. It gets each connection after a look at its first byte.
   const server = createServer({ ...tlsOptions(material), ALPNProtocols: ['http/1.1'] });

@@ -51,7 +51,6 @@ export interface Setting {
   readonly name: string;
   readonly value: string;
   readonly default: string | null;
-  /** Where the value comes from. */
   readonly source: 'flag' | 'variable' | 'default';
   /** What the service uses, where the value does not say it: for `auto` or a relative path. */
   readonly inForce: string | null;
@@ -65,7 +64,6 @@ export interface Matter {
   readonly page: string | null;
 }
 
-/** Reply of `GET /api/overview`. */
 export interface Overview extends Readiness {
   readonly version: string;
   readonly startedAt: Time;
@@ -77,19 +75,14 @@ export interface Overview extends Readiness {
     /** Of the last count, and those created here since. Null before the first count. */
     readonly plants: number | null;
   };
-  /** The last verified backup. */
   readonly backup: Backup | null;
-  /** Creates of this service by outcome. */
   readonly creates: Readonly<Record<'created' | 'same' | 'taken' | 'failed', Tally>>;
   /** All refusals of this service, also of taken and failed creates. */
   readonly refused: Tally;
-  /** What needs attention, the gravest first. */
   readonly attention: readonly Matter[];
 }
 
-/** Measurements of one second. */
 export interface Sample {
-  /** End of the second, in milliseconds since the epoch. */
   readonly atMs: number;
   /** Creates by outcome, as in `plant_store_creates_total`. */
   readonly createdPerSecond: number;
@@ -115,7 +108,6 @@ export interface RefusedRequest {
   /** As in `X-Request-Id` of the reply. */
   readonly requestId: string;
   readonly code: number;
-  /** Message of the reply. */
   readonly message: string;
   /** Name of the token, also of an ended one, or the subject; null if neither is known. */
   readonly token: string | null;
@@ -123,9 +115,7 @@ export interface RefusedRequest {
   readonly client: string;
 }
 
-/** Reply of `GET /api/refusals`. */
 export interface RefusalList {
-  /** In order of arrival, as far as they are remembered. */
   readonly refusals: readonly RefusedRequest[];
 }
 
@@ -135,7 +125,6 @@ export interface StoredPlant {
   readonly name: string;
   readonly tag?: string | undefined;
   readonly createdAt: Time;
-  /** Name of a token. */
   readonly createdBy: string;
 }
 
@@ -146,7 +135,6 @@ export interface PlantPage {
   readonly next: string | null;
 }
 
-/** One step of a count. */
 export interface PlantCount extends Pick<PlantPage, 'next'> {
   readonly plants: number;
 }
@@ -159,10 +147,8 @@ export interface Token {
   readonly state: 'valid' | 'rotated' | 'expired' | 'revoked';
   readonly createdAt: Time;
   readonly expiresAt: Time | null;
-  /** Whether it is valid, and its end is near. */
   readonly expiresSoon: boolean;
   readonly revokedAt: Time | null;
-  /** While it was valid. */
   readonly lastUsedAt: Time | null;
   /** Creates to each node, such as `100/s`; null for as many as the service takes. */
   readonly rate: string | null;
@@ -182,15 +168,12 @@ export interface TokenList {
   readonly tokens: readonly Token[];
   /** Start of the service, and so of the figures. */
   readonly since: Time;
-  /** Number of older expired and revoked tokens that are not in the list. */
   readonly leftOut: number;
 }
 
 /** Body of `PATCH /api/tokens?name=NAME`. */
 export interface RateWish {
-  /** As in `Token`. */
   readonly rate: string | null;
-  /** Missing or null: the number in the rate. */
   readonly burst?: number | null;
 }
 
@@ -200,7 +183,6 @@ export type ChangedRate = Pick<Token, 'name' | 'rate' | 'burst'>;
 export interface NewToken extends Partial<RateWish> {
   readonly name: string;
   readonly role: Token['role'];
-  /** Null: valid until it is revoked. */
   readonly expiresInDays: number | null;
 }
 
@@ -220,7 +202,6 @@ export interface Rotation {
 }
 
 export interface RotatedToken extends CreatedToken {
-  /** Null: valid until it is revoked. */
   readonly expiresAt: Time | null;
   /** Null: the secret before has ended. */
   readonly previousUntil: Time | null;
@@ -237,7 +218,6 @@ export interface Session {
   readonly name: string;
 }
 
-/** A backup in the folder of `--backup-to`. */
 export interface ListedBackup {
   readonly file: string;
   /** The backup has every plant that was acknowledged before. */
@@ -245,7 +225,6 @@ export interface ListedBackup {
   /** Null if the manifest is damaged, as is `bytes`. */
   readonly plants: number | null;
   readonly bytes: number | null;
-  /** Null for a sound manifest. */
   readonly fault: string | null;
 }
 
@@ -253,28 +232,21 @@ export interface RunningBackup {
   /** Name of the operator who asked for the backup; null: it was due. */
   readonly operator: string | null;
   readonly startedAt: Time;
-  /** The current step, such as `copying`. */
   readonly step: string;
   /** How far the step is; null if its end is unknown. */
   readonly standing: Readonly<Record<'done' | 'total', number>> | null;
 }
 
-/** The last backup that this service has tried to make. */
 export interface LastRun {
   readonly ranAt: Time;
-  /** Why it has failed; null: it has succeeded. */
   readonly fault: string | null;
 }
 
-/** Reply of `GET /api/backups`. */
 export interface BackupList {
   /** Null: the service was started without `--backup-to`, and the list is empty. */
   readonly folder: string | null;
-  /** Why the folder cannot be read. */
   readonly fault: string | null;
-  /** Newest first. */
   readonly backups: readonly ListedBackup[];
-  /** Number of older backups that are not in the list. */
   readonly leftOut: number;
   /** As `--backup-keep` takes it, such as `1d:1h,30d:1d`. */
   readonly keep: string | null;
@@ -286,7 +258,6 @@ export interface BackupList {
   readonly running: RunningBackup | null;
 }
 
-/** Reply of `GET /api/configuration`. */
 export interface Configuration {
   readonly settings: readonly Setting[];
 }

@@ -33,7 +33,6 @@ export interface OperatorListenerOptions {
   /** A further connection closes the idlest connection. */
   readonly opsConnectionsMax: number;
   readonly probes: Probes;
-  /** Called once, for the first request that is no probe. */
   readonly loadConsole: () => Promise<Handler>;
   readonly events: ListenerEvents;
 }

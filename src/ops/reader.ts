@@ -3,7 +3,6 @@ import { limits } from '../limits.ts';
 import { StoreError } from '../store/errors.ts';
 import type { PlantReader } from '../store/plants.ts';
 
-/** What the thread does. */
 type Reads = Pick<PlantReader, 'getPlant' | 'searchPlants' | 'newestPlants' | 'countMatches'>;
 
 type Name = keyof Reads;
@@ -11,7 +10,6 @@ type Name = keyof Reads;
 /** A message to the thread. The thread answers with the result, in the order of the requests. */
 interface ReaderRequest {
   readonly read: Name;
-  /** Those of the read. */
   readonly args: readonly unknown[];
 }
 export type ReaderOrder = ReaderRequest | 'close';
@@ -57,7 +55,6 @@ export function openReaderThread(start: () => Worker, onFailure: (error: Error) 
     startNext();
   }
 
-  /** The thread finishes its read. */
   function endThread(): void {
     if (thread === undefined) return;
     const ending = thread;

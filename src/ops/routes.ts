@@ -31,7 +31,6 @@ import type { RefusedRequests } from './refused-requests.ts';
 export interface ConsoleSources extends OverviewSources, SignInSources, TokenSources {
   readonly reader: ReaderThread;
   readonly samples: Samples;
-  /** Undefined: there is no folder for backups. */
   readonly backups: BackupDesk | undefined;
   readonly refusedRequests: RefusedRequests;
   readonly settings: readonly Setting[];
@@ -93,7 +92,6 @@ export function openConsole(sources: ConsoleSources): Handler {
   };
 }
 
-/** @param methods that the path takes */
 function missing({ url }: OperatorRequest, methods: readonly string[]): Answer {
   const path = excerpt(url.pathname);
   if (methods.length === 0) return refuse('pathUnknown', `There is nothing at ${path}.`);

@@ -33,7 +33,6 @@ const otherId = -1;
  */
 export function tabulateTokens() {
   const { tokenFiguresMax, tokenFiguresIdleMs } = limits.ops;
-  /** In order of the last request. */
   const byId = new Map<number, TokenFigures>();
 
   function add(id: number, figures: TokenFigures): void {
@@ -46,7 +45,6 @@ export function tabulateTokens() {
     add(otherId, { ...figures, name: otherTokens });
   }
 
-  /** @returns whether there is room for one more */
   function makeRoom(atMs: number): boolean {
     if (byId.size < tokenFiguresMax) return true;
     const [id, idlest] = byId.entries().find(([one]) => one !== otherId) ?? [];

@@ -14,7 +14,6 @@ export interface History {
 export interface Lane {
   readonly index: number;
   acknowledged: number;
-  /** Whether the next plant was sent, and its outcome is unknown. */
   isUnderWay: boolean;
 }
 
@@ -22,7 +21,6 @@ export interface Faults {
   /** Plants that were acknowledged and are missing. */
   readonly lost: number;
   readonly changed: number;
-  /** Plants that were never sent. */
   readonly extra: number;
 }
 
@@ -37,7 +35,6 @@ export function newHistory(seed: number, laneCount: number): History {
   };
 }
 
-/** The plant that the lane sends next, or again. */
 export function nextPlant({ seed, lanes }: History, { index, acknowledged }: Lane): NewPlant {
   return plantAt(seed, acknowledged * lanes.length + index);
 }

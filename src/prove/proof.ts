@@ -16,30 +16,24 @@ import {
 } from './history.ts';
 import { ProofError, type ServerOptions, startServer } from './server.ts';
 
-/** A store for one proof. Disposal removes the store. */
 export interface ScratchStore extends AsyncDisposable {
   readonly location: StoreLocation;
 }
 
 export interface ProofOptions extends ServerOptions {
-  /** @param name unique in this proof */
   readonly makeStore: (name: string) => Promise<ScratchStore>;
   /** A token that the servers admit by their environment. */
   readonly token: string;
   readonly durationMs: number;
-  /** Ends the proof early. */
   readonly stop: AbortSignal;
   /** From 0 to 1. The plants and the moments of the kills depend on it. */
   readonly random: () => number;
-  /** After every kill. */
   readonly report: (soFar: Proof) => void;
 }
 
 export interface Proof extends Faults {
   readonly kills: number;
-  /** Plants that were answered with 200. */
   readonly acknowledged: number;
-  /** Total time in which a server was ready. */
   readonly loadMs: number;
 }
 

@@ -9,7 +9,6 @@ export class ProofError extends Error {
 }
 
 export interface ServerOptions {
-  /** The program and its first arguments. */
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
 }

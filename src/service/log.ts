@@ -40,7 +40,6 @@ export async function openLog({ level, readable, colors }: LogOptions) {
     log: await jsonLog(level, boundedLines(lines, writeLine)),
     /** For `openThreadLog` on other threads. */
     forThreads: { level, lines },
-    /** Writes a line of such a thread. */
     writeLine,
     droppedLines: counters.dropped.count,
     /** Writes what waits, as far as this takes no time. For the end of the process. */
@@ -91,7 +90,6 @@ export interface LogEvents extends ListenerEvents {
 export function logEvents(log: Log, threads: number): Disposable & LogEvents {
   const linesMax = Math.ceil(limits.service.refusalLinesMax / threads);
   let lines = 0;
-  /** Refusals without a line. */
   let refusals = new Map<ProblemName, number>();
   let failures = 0;
 

@@ -54,7 +54,6 @@ export type ObserveTraced = (
   measures: HttpThreadMeasures,
 ) => ObservedCreate | undefined;
 
-/** What the service knows of an exchange. */
 export function observedOf({ context }: Exchange): ObservedCreate | undefined {
   return context instanceof ObservedCreate ? context : undefined;
 }

@@ -42,7 +42,6 @@ export interface OperatorOptions {
   readonly certificates: Certificates;
   readonly tokenFigures: TokenFigureTable;
   readonly refusedRequests: RefusedRequests;
-  /** Undefined: there is no folder for backups. */
   readonly backups: BackupDesk | undefined;
   readonly counters: Readonly<
     Record<'connections' | 'queuedPlants' | 'queuedBytes', SharedCounter>

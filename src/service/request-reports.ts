@@ -5,10 +5,8 @@ import { limits } from '../limits.ts';
 import type { RefusedRequest } from '../ops/contract.ts';
 import { observedOf } from './observer.ts';
 
-/** What an HTTP thread tells of its requests since its last report. */
 export interface RequestReport {
   readonly tokens: readonly RequestCounts[];
-  /** The last `limits.ops.refusalsKept`. */
   readonly refusals: readonly RefusedRequest[];
 }
 

@@ -33,12 +33,10 @@ import type { Log } from './log.ts';
 import { type HttpThreadMeasures, ObservedCreate, type ObserveTraced } from './observer.ts';
 
 export interface TracesOptions {
-  /** Of a collector, with its path. */
   readonly url: string;
   /** The path of creates. */
   readonly path: string;
   readonly scheme: 'http' | 'https';
-  /** The value of `db.system.name`. */
   readonly dbSystem: string;
 }
 
@@ -108,7 +106,6 @@ function parentOf(traceparent: string | undefined): Context | undefined {
 interface TraceOptions {
   readonly tracer: Tracer;
   readonly span: Span;
-  /** Attributes of the span `commit`. */
   readonly commit: Attributes;
 }
 

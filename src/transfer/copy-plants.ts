@@ -13,22 +13,18 @@ import type {
 import { forgottenId } from '../store/tokens.ts';
 import { retryWhileUnavailable } from './retry.ts';
 
-/** A number of plants, with the first of their ids. */
 export interface IdSample {
   count: number;
   readonly ids: bigint[];
 }
 
-/** Outcomes of a copy or a comparison. */
 export interface CopyCounts {
   created: number;
   /** The target held the same plant already. */
   same: number;
   /** In the target, the id belongs to a different plant. */
   readonly taken: IdSample;
-  /** Plants that the target lacked. */
   readonly lacking: IdSample;
-  /** Plants that only the target holds. */
   readonly extra: IdSample;
 }
 

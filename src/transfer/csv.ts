@@ -56,7 +56,6 @@ export const csv: Format = {
   },
 };
 
-/** Positions of the columns, counted from 0. */
 interface Columns {
   readonly delimiter: string;
   readonly count: number;
@@ -64,7 +63,6 @@ interface Columns {
   readonly name: number;
   /** -1 if there is none. */
   readonly tag: number;
-  /** The titles of the others. */
   readonly unread: readonly string[];
 }
 
@@ -74,7 +72,6 @@ const comesBeforeHeader = /^(?:sep=.)?\s*$/i;
 const fields = ['id', 'name', 'tag'] as const;
 type Field = (typeof fields)[number];
 
-/** The header, cut at one of the delimiters. */
 interface Reading {
   readonly delimiter: string;
   readonly cells: readonly string[];

@@ -11,7 +11,6 @@ export interface Entry {
 /** Reads a file in chunks. Blank lines are skipped. @throws FileError */
 export interface PlantFileReader {
   read(chunk: Buffer): Iterable<Entry>;
-  /** The last entry, after the last chunk. */
   end(): Iterable<Entry>;
 }
 
@@ -26,13 +25,11 @@ export interface TableOptions {
   readonly titles?: ColumnTitles | undefined;
   /** @param unread the titles of the columns that are not read */
   onHeader?(unread: readonly string[], hasTag: boolean): void;
-  /** Called for each plant whose row ends before the column of the tag. */
   onRowWithoutTag?(): void;
 }
 
 /** What a store knows of a plant besides its members. */
 export interface PlantDetails {
-  /** ISO 8601. */
   readonly createdAt: string;
   readonly createdBy: string;
 }
@@ -44,11 +41,9 @@ export function detailsOf(plant: {
   return { createdAt: new Date(plant.createdAtMs).toISOString(), createdBy: plant.createdBy };
 }
 
-/** How plants are written in a file. */
 export interface Format {
   /** The text before the first plant. */
   head(hasDetails: boolean): string;
-  /** A plant with its line end. */
   write(plant: NewPlant, details?: PlantDetails): string;
   /**
    * @param recordBytesMax a larger record is refused

@@ -8,18 +8,15 @@ import type { Entry, PlantFileReader } from './format.ts';
 import type { RawRecord } from './record-cutter.ts';
 import { retryWhileUnavailable } from './retry.ts';
 
-/** Outcomes of an import. */
 export interface ImportCounts {
   created: number;
   /** The store held the same plant already. */
   same: number;
-  /** By error code. */
   readonly refused: Map<number, number>;
 }
 
 export interface RefusedRecord {
   readonly record: RawRecord;
-  /** Of the error reply that a client would get. */
   readonly code: number;
   readonly message: string;
 }
@@ -28,7 +25,6 @@ export interface ImportOptions {
   readonly store: Pick<PlantWriter, 'createPlants'>;
   /** In the order of the file. The import waits for what it returns. */
   onRefused(refused: readonly RefusedRecord[]): unknown;
-  /** After each transaction. */
   onProgress(): void;
   /** Once, before an unavailable store is retried. */
   onWait(why: string): void;

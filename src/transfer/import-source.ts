@@ -22,7 +22,6 @@ export function openSource(file: string | Input, compression: Compression | unde
     chunks: withoutMark(decompressed(input, compression)),
     /** So far, before decompression. */
     bytesRead: () => input.bytesRead,
-    /** The size of the file. Undefined for a pipe. */
     bytes: stats?.isFile() ? stats.size : undefined,
     [Symbol.dispose]: () => void input.destroy(),
   };

@@ -13,11 +13,9 @@ export interface RawRecord {
 export interface RecordEnds {
   /** @returns the position of the line feed that ends the record; -1 if a later chunk has it */
   find(chunk: Buffer, from: number): number;
-  /** Line feeds so far. */
   readonly linesPassed: number;
 }
 
-/** Every line feed ends a record. */
 export function lineEnds(): RecordEnds {
   let linesPassed = 0;
   return {

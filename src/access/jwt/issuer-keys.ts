@@ -70,7 +70,6 @@ export function openIssuerKeys(issuer: string, log: KeysLog) {
   };
 }
 
-/** `unknown key`: the issuer may have a newer key. */
 export type SignatureCheck = (
   token: string,
 ) => Promise<'good' | 'unknown key' | 'wrong' | 'unusable'>;

@@ -17,7 +17,6 @@ export interface JwtAccessOptions {
   readonly newTally: NewTally;
 }
 
-/** A token whose signature was good under a set of keys. */
 interface Verified {
   readonly caller: Caller;
   readonly expiresAtMs: number;
@@ -39,7 +38,6 @@ interface Subject {
 export function openJwtAccess(options: JwtAccessOptions) {
   const { store, rules, now, log } = options;
   const issuers = new Map(rules.issuers.map((name) => [name, openIssuerKeys(name, log)]));
-  /** In order of verification. */
   const verified = new Map<string, Verified>();
   const subjects = new Map<string, Subject>();
   const uses = recordUses(store, (err) =>
@@ -134,7 +132,6 @@ export function openJwtAccess(options: JwtAccessOptions) {
       }
       return found.caller;
     },
-    /** Reads the keys of all issuers again. */
     readKeys() {
       for (const keys of issuers.values()) void keys.again();
     },
@@ -153,7 +150,6 @@ const reasons = {
   unusable: 'its signature cannot be checked',
 };
 
-/** Takes a token apart. Nothing of it has been verified. */
 function readJwt(token: string): Jwt | undefined {
   try {
     return { header: decodeProtectedHeader(token), claims: decodeJwt(token) };

@@ -1,9 +1,7 @@
 import { limits } from '../../limits.ts';
 import type { Rate } from '../../store/tokens.ts';
 
-/** What a service demands of a token. */
 export interface JwtRules {
-  /** Exact values of `iss`. */
   readonly issuers: readonly string[];
   readonly audience: string;
   /** Undefined: a token for the audience may create plants. */
@@ -85,7 +83,6 @@ function isNotAfter(value: unknown, latestMs: number): boolean {
   return value === undefined || (isTime(value) && value * 1_000 <= latestMs);
 }
 
-/** A subject is shown to operators, and stored. */
 function isSubject(sub: unknown): sub is string {
   return (
     typeof sub === 'string' &&

@@ -96,7 +96,6 @@ Samples have the token only while it is shown.</p>
 <div id="reply-shown" role="status"></div>
 </form></section>`;
 
-/** The samples follow the form. */
 function samples(basePath: string): string {
   const address = `http://127.0.0.1:8080${basePath}/plants`;
   const shown = Object.entries(languages).map(([key, { name, sample }], index) => {
@@ -134,7 +133,6 @@ function section(id: string, title: string, content: string): string {
   return `<section aria-labelledby="${id}"><h2 id="${id}">${title}</h2>\n${content}</section>`;
 }
 
-/** @param entries the text of each term */
 function list(entries: Readonly<Record<string, string>>): string {
   const shown = Object.entries(entries).map(
     ([term, text]) => `<div><dt>${prose(term)}</dt><dd>${prose(text)}</dd></div>`,

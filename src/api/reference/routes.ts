@@ -37,7 +37,6 @@ const lines =
   `Content-Security-Policy: ${policy.join('; ')}\r\nX-Content-Type-Options: nosniff\r\n` +
   'Referrer-Policy: no-referrer\r\nCache-Control: no-cache\r\n';
 
-/** @param make makes the content, on the first request */
 function getAndHead(type: string, make: () => Buffer): Record<string, Handle> {
   let content: Buffer | undefined;
   const handle: Handle = (exchange) => {

@@ -54,7 +54,6 @@ function noteBackup(file: string, { plants, bytes }: Manifest, terminal: Termina
   );
 }
 
-/** A new name if the destination is a folder. */
 function backupPath(destination: string, store: StoreLocation, at: Date): string {
   if (!statSync(destination, { throwIfNoEntry: false })?.isDirectory()) return destination;
   return join(destination, formatBackupName({ store: engineOf(store).backupName, at }));

@@ -17,7 +17,6 @@ import { CommandError, type Terminal } from '../command.ts';
 import { plantsText } from '../terminal/progress.ts';
 import { idsOf } from '../transfer/store-copy.ts';
 
-/** Reads a backup from its first byte to its last. */
 export async function inspectBackup(
   backup: string,
   { showProgress }: Terminal,
@@ -61,7 +60,6 @@ export async function demandSound(
   throw new CommandError(`${source} differs from its manifest: ${wrong.join(', ')}`);
 }
 
-/** @throws CommandError for no file, and for a store in use */
 export function demandBackup(path: string, purpose: string): void {
   if (!statSync(path, { throwIfNoEntry: false })?.isFile())
     throw new CommandError(`there is no file ${path} to ${purpose}`);
@@ -95,7 +93,6 @@ export async function compareWithBackup(
   return found;
 }
 
-/** Whether the store holds every plant of the backup. */
 export function holdsAll({ taken, lacking }: CopyCounts): boolean {
   return taken.count + lacking.count === 0;
 }

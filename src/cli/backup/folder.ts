@@ -50,7 +50,6 @@ function tryLock(path: string): Disposable | undefined {
   }
 }
 
-/** Where a process that has claimed the folder makes a backup. */
 export function unfinishedPath(folder: string, store: string): string {
   return join(folder, `.${store}.unfinished`);
 }
@@ -80,7 +79,6 @@ export async function nextName(folder: string, store: string): Promise<{ at: Dat
   }
 }
 
-/** Removes the backups that no rule keeps. @returns how many were removed */
 export async function thinBackups(
   folder: string,
   store: string,

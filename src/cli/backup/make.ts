@@ -24,7 +24,6 @@ import {
 import { claimFolder, nextName, thinBackups, unfinishedPath } from './folder.ts';
 import { withUnfinishedFolder } from './unfinished-folder.ts';
 
-/** A backup in a folder, and what followed. */
 interface NewBackup extends Manifest {
   readonly file: string;
   /** Number of older backups that were removed after this backup was made. */
@@ -119,7 +118,6 @@ async function compareWithSeries(
   return doubts;
 }
 
-/** @throws CommandError */
 export function refuseTakenName(path: string, store: StoreLocation): void {
   for (const name of [path, manifestPath(path)]) {
     if (existsSync(name)) throw nameTaken(name);
@@ -166,7 +164,6 @@ export function makeBackup(
   );
 }
 
-/** Nothing for a file without the name of a series. */
 async function seriesTimeOf(path: string, startedAt: Date): Promise<Pick<Manifest, 'seriesAt'>> {
   const name = parseBackupName(basename(path));
   if (name === undefined) return {};

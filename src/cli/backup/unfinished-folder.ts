@@ -5,11 +5,9 @@ import { CommandError, type Terminal } from '../command.ts';
 import { atInterruption } from '../terminal/interruption.ts';
 
 interface Task {
-  /** What is interrupted, such as `the backup`. */
   readonly work: string;
   /** What an interruption leaves, and how to go on. */
   readonly left: string;
-  /** The file to be made. */
   readonly path: string;
   /** Name of the private folder, of which the process is the only user; by default a new name. */
   readonly folder?: string | undefined;

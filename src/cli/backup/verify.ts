@@ -66,7 +66,6 @@ async function verifyBackup(file: string, json: boolean, terminal: Terminal): Pr
   terminal.note(`The backup ${file} is sound, and matches its manifest.`, 'good');
 }
 
-/** Checks that a store holds every plant of a backup. */
 async function verifyAgainst(
   path: string,
   location: StoreLocation,

@@ -9,10 +9,8 @@ import { listedCommands, loadCommands } from '../commands.ts';
  */
 export const completeWord = '__complete';
 
-/** A possible next word, and what it means. */
 type Candidate = readonly [word: string, help?: string];
 
-/** Stands for file names, which the shell finds. */
 const files: Candidate = [':files'];
 
 /** Prints the candidates for the last word, each with a tab and its meaning. */

@@ -6,7 +6,6 @@ import { error, type Finding, type NamedFinding, named, ok, warning } from './ch
 
 const dayMs = 86_400_000;
 
-/** Of each listener with a certificate. */
 export async function certificateFindings(
   values: Parameters<typeof tlsFiles>[0],
 ): Promise<NamedFinding[]> {

@@ -1,4 +1,3 @@
-/** The result of a check. */
 export interface Finding {
   readonly level: 'ok' | 'warning' | 'error';
   /** The figure that was found, and what to do if the level is not `ok`. */
@@ -7,7 +6,6 @@ export interface Finding {
 
 export type NamedFinding = Finding & { readonly name: string };
 
-/** Without the checks that do not apply. */
 export function named(found: Readonly<Record<string, Finding | undefined>>): NamedFinding[] {
   return Object.entries(found).flatMap(([name, finding]) =>
     finding ? [{ ...finding, name }] : [],

@@ -45,7 +45,6 @@ function printFindings(findings: readonly NamedFinding[], { print, width }: Term
   }
 }
 
-/** Whether an identity provider can be read, and has keys. */
 async function issuerFinding(issuer: string): Promise<NamedFinding> {
   return { name: 'issuer', ...(await findingOf(issuer)) };
 }

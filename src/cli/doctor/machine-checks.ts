@@ -1,7 +1,6 @@
 import { DescriptorsError, withinDescriptors } from '../../service/descriptors.ts';
 import { error, type Finding, ok, warning } from './check.ts';
 
-/** @param userId undefined on Windows */
 export function user(userId: number | undefined): Finding | undefined {
   if (userId === undefined) return undefined;
   if (userId !== 0) return ok(`${userId}`);
@@ -30,7 +29,6 @@ export function usualHttpThreads(): number {
   return found instanceof DescriptorsError ? 1 : found.threadCount;
 }
 
-/** Threads and connections of a service with default flags. */
 function usualService(): ReturnType<typeof withinDescriptors> | DescriptorsError {
   try {
     return withinDescriptors({ httpThreads: 'auto', opsPort: 0 });

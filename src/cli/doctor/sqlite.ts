@@ -45,11 +45,9 @@ export function checkSqliteStart(
   return found.filter(({ level }) => level !== 'ok');
 }
 
-/** Facts about the file of a store. */
 interface StoreFile {
   readonly location: SqliteLocation;
   readonly userId: number | undefined;
-  /** Undefined without a store. */
   readonly file: Stats | undefined;
   readonly fileSystem: FileSystem;
 }
@@ -79,7 +77,6 @@ function lookAt(location: SqliteLocation, userId: number | undefined): StoreFile
   }
 }
 
-/** Says why the store cannot be opened. */
 async function schema({ location, file: stats }: StoreFile): Promise<Finding> {
   const path = resolve(location.path);
   if (stats === undefined) {

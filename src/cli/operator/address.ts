@@ -6,7 +6,6 @@ import { limits } from '../../limits.ts';
 import type { Readiness } from '../../ops/contract.ts';
 import { CommandError } from '../command.ts';
 
-/** Where the operators' listener of a running service is. */
 export interface OperatorAddress {
   readonly host: string;
   readonly port: number;
@@ -14,7 +13,6 @@ export interface OperatorAddress {
   readonly certificate: string | undefined;
 }
 
-/** The flags of `operatorAddress`. */
 export const addressFlags = ['ops-host', 'ops-port', 'ops-tls-certificate'] as const;
 
 /**
@@ -36,7 +34,6 @@ function reachable(host: string): string {
   return isIP(host) === 6 && /^[0:]*$/.test(host) ? '::1' : host;
 }
 
-/** The address of the console in a browser on this machine. */
 export function consoleUrl({ host, port, certificate }: OperatorAddress): string {
   const scheme = certificate === undefined ? 'http' : 'https';
   return new URL(`${scheme}://${isIP(host) === 6 ? `[${host}]` : host}:${port}/`).href;

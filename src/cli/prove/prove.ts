@@ -77,7 +77,6 @@ function printForPeople(target: Target, proof: Proof, { print, width }: Terminal
   show(`unproved  ${target.unproved.join(' ')}`);
 }
 
-/** Of the names before the lines of the report. */
 const nameColumns = 'database  '.length;
 
 function proofLines({ kills, acknowledged, loadMs, lost, changed, extra }: Proof): string[] {

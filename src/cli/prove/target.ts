@@ -15,21 +15,17 @@ import { CommandError } from '../command.ts';
 
 /** The disk or database under test, with the scratch stores. Disposal removes everything. */
 export interface Target extends Pick<ProofOptions, 'makeStore'>, Disposable {
-  /** First lines of the report. */
   readonly lines: readonly string[];
   /** A warning: the reason why the proof is worth less. */
   readonly doubt: string | undefined;
-  /** Members for `--json`. */
   readonly record: object;
   /** Lines of the report: what the proof does not cover. */
   readonly unproved: readonly string[];
-  /** The command that checks this disk or database. */
   readonly doctor: string;
   /** Statements that remove the scratch schemas that could not be removed. */
   readonly left: readonly string[];
 }
 
-/** @throws CommandError */
 export function openFileTarget(location: SqliteLocation): Target {
   const { path } = location;
   const scratch = scratchFolder(nearestExisting(dirname(path)));
@@ -54,7 +50,6 @@ export function openFileTarget(location: SqliteLocation): Target {
   };
 }
 
-/** A store in a new folder. */
 function scratchFile(folder: string): ScratchStore {
   return {
     location: fileLocation(join(folder, 'plants.db')),
@@ -86,7 +81,6 @@ function doubtOf(type: FileSystem['type'], syncP50Ms: number): string | undefine
   return 'no drive syncs so fast, but for one whose cache survives a power loss; does yours?';
 }
 
-/** @throws CommandError, StoreError, StoreOpenError */
 export async function openDatabaseTarget(location: PostgresLocation): Promise<Target> {
   const engine = postgresEngine(location);
   const { level, says } = await engine.promise();

@@ -107,7 +107,6 @@ export const serve = command({
   },
 });
 
-/** @returns the exit code */
 async function stop(
   service: Service,
   reason: { readonly signal: string } | { readonly failure: string },

@@ -51,7 +51,6 @@ export async function tokenToTry(
   };
 }
 
-/** Undefined also if this user may not read the file. */
 function firstTokenIn(file: string): string | undefined {
   try {
     return existsSync(file) ? readFirstToken(file) : undefined;
@@ -65,7 +64,6 @@ function catCommand(file: string): string {
   return `$(cat ${shellQuoted(resolve(file))})`;
 }
 
-/** A listener on all addresses is reachable on the loopback address. */
 function reachable(url: string): string {
   return url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:');
 }

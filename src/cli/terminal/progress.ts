@@ -69,7 +69,6 @@ export function numberText(value: number): string {
   return value.toLocaleString('en');
 }
 
-/** `1:05`, or `61:05`. */
 function clockText(seconds: number): string {
   return `${Math.floor(seconds / 60)}:${`${seconds % 60}`.padStart(2, '0')}`;
 }

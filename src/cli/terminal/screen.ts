@@ -2,7 +2,6 @@ import type { WriteStream } from 'node:tty';
 import { styleText } from 'node:util';
 import type { Environment } from '../../config/environment.ts';
 
-/** The meaning of a line, which sets its colour. */
 export type Style = 'heading' | 'good' | 'warning' | 'bad';
 
 /** Columns of a terminal that does not tell its width. */
@@ -10,7 +9,6 @@ const usualWidth = 80;
 
 const formats = { heading: 'bold', good: 'green', warning: 'yellow', bad: 'red' } as const;
 
-/** @param stream standard output or standard error */
 export function screenOf(stream: WriteStream, env: Environment) {
   // no-color.org: any value counts. For Node, FORCE_COLOR would count more.
   const hasColors = stream.isTTY && !env['NO_COLOR'] && stream.hasColors(env);

@@ -11,7 +11,6 @@ export interface Column<R> {
   readonly cell: (row: R) => string;
 }
 
-/** Prints any number of rows. */
 export interface Table<R> {
   /** @returns what to wait for if the reader is slow */
   add(row: R): Promise<unknown> | undefined;

@@ -94,7 +94,6 @@ async function* textOf(
   }
 }
 
-/** @param publish names the file, which is then complete and on disk */
 function writeFile(
   path: string,
   pages: AsyncIterable<string>,

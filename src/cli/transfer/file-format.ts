@@ -22,14 +22,12 @@ export function fileFormat(file: string, said: FormatName | undefined) {
 
 /** What of a CSV file is in no plant. A member without a value is undefined. */
 export interface LeftOut {
-  /** Titles. */
   readonly unreadColumns: readonly string[] | undefined;
   /** Rows that end before the column of the tag. */
   readonly rowsWithoutTag: number | undefined;
 }
 
 interface FileReader extends PlantFileReader {
-  /** So far. */
   leftOut(): LeftOut;
 }
 

@@ -79,7 +79,6 @@ function seen(counts: ImportCounts): number {
   return counts.created + counts.same + refusedCount(counts);
 }
 
-/** Prints the outcomes of many creates, a line each, or all as one line of JSON. */
 function printTotals(
   totals: Readonly<Record<string, number>>,
   refusedByCode: ReadonlyMap<number, number>,

@@ -17,11 +17,9 @@ import { CommandError, type Terminal } from '../command.ts';
 import { atInterruption } from '../terminal/interruption.ts';
 import { tookText } from '../terminal/progress.ts';
 
-/** The result of a copy. */
 export type StoreCopy = Awaited<ReturnType<typeof makeStoreCopy>>;
 
 interface CopyChoices {
-  /** Whether the target may be a database that loses commits in a crash. */
   readonly acceptsLostCommits: boolean;
   /**
    * Whether the command removes the target when it fails. Otherwise the operator is told of a new
@@ -69,7 +67,6 @@ export async function makeStoreCopy(
     counts,
     tokens: tokens.length,
     source,
-    /** Read back from the target. */
     target: await readBack(store, plants, terminal),
     took,
   };

@@ -9,13 +9,11 @@ export type Health = ReturnType<typeof createHealth>;
 
 export interface Space {
   readonly freeBytes: number;
-  /** Whether it calls for a warning. */
   readonly isLow: boolean;
 }
 
 export interface HealthSources {
   readonly heartbeat: Pick<Heartbeat, 'ageMs' | 'failures'>;
-  /** Whether the event loops of the HTTP threads turn. */
   readonly threads: readonly Pick<Heartbeat, 'ageMs'>[];
   readonly recentCreates: Samples['recentCreates'];
   /** Missing for a database. Undefined or rejected if the file system does not report it. */
@@ -25,7 +23,6 @@ export interface HealthSources {
   readonly phase: () => Phase;
 }
 
-/** Whether the listener for clients is open: not yet, open, or not any more. */
 export type Phase = 'starting' | 'open' | 'stopping';
 
 const phaseTexts: Readonly<Record<Phase, string>> = {

@@ -38,7 +38,6 @@ export function startHeartbeat(beat: () => Promise<void>) {
     begun,
     /** Since the start of the last good test; undefined before the first. */
     ageMs: () => (lastMs === undefined ? undefined : performance.now() - lastMs),
-    /** Failures since then, and the reason of the last one. */
     failures: () => failures,
     [Symbol.dispose]() {
       isOver = true;

@@ -9,7 +9,6 @@ import { bestEffort, reused } from '../loading.ts';
 import type { TokenFigureTable } from '../token-figures.ts';
 import { missingPlants } from './plant-count.ts';
 
-/** What both `/metrics` and the overview show. */
 export interface StoreSources {
   readonly sizes: () => Promise<StoreSizes>;
   readonly lastBackup: () => Promise<BackupRecord | undefined>;
@@ -17,7 +16,6 @@ export interface StoreSources {
   readonly lastRun: () => LastRun | null;
   readonly plants: () => number | undefined;
   readonly health: Health;
-  /** See `liveTokensOf`. */
   readonly liveTokens: () => Promise<readonly TokenRecord[]>;
   readonly tokenFigures: TokenFigureTable;
 }
@@ -39,7 +37,6 @@ export interface FigureSources extends StoreSources {
     readonly certificatesExpire: Readonly<Record<string, number>>;
     /** Seconds since the epoch; 0 for never. Undefined without identity providers. */
     readonly issuerKeysReadSeconds: number | undefined;
-    /** Since the start. */
     readonly droppedLogLines: number;
   };
 }
@@ -52,7 +49,6 @@ export function liveTokensOf(store: TokenReader): () => Promise<readonly TokenRe
   return reused(() => store.liveTokens(Date.now()), { forMs: limits.ops.liveTokensEveryMs });
 }
 
-/** A token counts as in use if it was used within this time. */
 const inUseMs = 24 * 3_600_000;
 
 export async function gatherFigures(sources: FigureSources) {

@@ -107,7 +107,6 @@ function ofProcess(figures: Figures): Values {
   };
 }
 
-/** Requests and transactions since the start. */
 function ofCreates({ httpThreads, writers, databaseConnections, tokenFigures }: Figures): Values {
   const refusals = sumOf(httpThreads.map((thread) => thread.refusals));
   const codes = problemNames.map((name, index) => [problems[name].code, refusals[index] ?? 0]);
@@ -176,7 +175,6 @@ function timesOf<Name extends 'expiresAtMs' | 'lastUsedAtMs'>(
   );
 }
 
-/** What waits and what is open, with the limits. */
 function ofLoad({ httpThreads, mainLagSeconds, ...figures }: Figures): Values {
   const ages = httpThreads.map(({ queueAgeSeconds }) => queueAgeSeconds[0] ?? 0);
   const lags = httpThreads.map(

@@ -30,7 +30,6 @@ export function byOutcome<T>(of: (outcome: Outcome) => T): Record<Outcome, T> {
   return Object.fromEntries(outcomes.map((one) => [one, of(one)])) as Record<Outcome, T>;
 }
 
-/** Creates with this outcome since the start. */
 export function createsOf(httpThreads: HttpThreads, outcome: Outcome): number {
   return sumOf(httpThreads.map((thread) => thread[outcome]))[0] ?? 0;
 }
@@ -70,7 +69,6 @@ export function startSamples(sources: SampleSources) {
         unavailable: now.unavailable - before.unavailable,
       };
     },
-    /** Creates and refusals since the start and in the last minute. */
     tallies(): Pick<Overview, 'creates' | 'refused'> {
       const now = totalsOf(sources);
       const before = recent[0] ?? now;
@@ -84,7 +82,6 @@ export function startSamples(sources: SampleSources) {
   };
 }
 
-/** Counts since the start, and when they were read. */
 type Totals = ReturnType<typeof totalsOf>;
 
 function totalsOf({ httpThreads }: SampleSources) {

@@ -63,7 +63,6 @@ function show({ status, statusText, headers }: Response, body: string, ms: numbe
   element('reply-shown').replaceChildren(line, text, ...remedyFor(body));
 }
 
-/** What the table of errors says to the code in a body. */
 function remedyFor(body: string): Node[] {
   const code = /^\{"error":(\d+)/.exec(body)?.[1];
   const remedy = document.querySelector(`#error-${code} [data-remedy]`);

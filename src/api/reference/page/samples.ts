@@ -1,4 +1,3 @@
-/** A create, as the samples show it. */
 export interface SampleCreate {
   readonly address: string;
   readonly token: string;

@@ -20,7 +20,6 @@ import { Badge, type Children, Dialog, Facts, Failure, h } from './ui.ts';
 interface Page {
   readonly path: string;
   readonly title: string;
-  /** The key that leads to the page, after `g`. */
   readonly key: string;
   readonly source: SourceName;
   readonly content: (props: PageProps) => Children;
@@ -204,7 +203,6 @@ function isShortcut({ key, ctrlKey, metaKey, altKey, isComposing, target }: Keyb
   return !isTyping && document.querySelector('dialog[open]') === null;
 }
 
-/** @returns whether the page has a search */
 function focusSearch(): boolean {
   const input = document.querySelector<HTMLElement>('[role="search"] :is(input, select)');
   input?.focus();

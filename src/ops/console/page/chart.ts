@@ -6,7 +6,6 @@ import { count, h } from './ui.ts';
 /** index.html loads it as a script: its module is three times as large. */
 declare const uPlot: typeof uPlotModule;
 
-/** The field of each line, by its label. */
 type Lines = Readonly<Record<string, Exclude<keyof Sample, 'atMs'>>>;
 
 export interface ChartProps {
@@ -58,7 +57,6 @@ function clockText(ms: number): string {
   return new Date(ms).toLocaleTimeString('sv-SE');
 }
 
-/** @returns a ref for the element that the plot fills */
 function usePlot(
   lines: Lines,
   samples: readonly Sample[],

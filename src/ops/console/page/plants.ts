@@ -79,7 +79,6 @@ function Filters({ query }: { query: URLSearchParams }) {
   );
 }
 
-/** @param local the value of a field for a time */
 function isoText(local: string): string {
   return local === '' ? '' : new Date(local).toISOString();
 }
@@ -90,7 +89,6 @@ function inputText(iso: string): string {
     : localText(iso).slice(0, -':ss'.length).replace(' ', 'T');
 }
 
-/** One page of the plants that match, and more on demand. */
 function Found({ store, query }: { store: Store; query: URLSearchParams }) {
   const { plants, next, isSearching, error, goOn, stop } = useSearch(store.ask, query);
   const isEmpty = plants.length === 0 && next === null && !isSearching && !error;
@@ -112,7 +110,6 @@ function Found({ store, query }: { store: Store; query: URLSearchParams }) {
 
 interface Search {
   readonly plants: readonly StoredPlant[];
-  /** Where the search goes on; null at the end. */
   readonly next: string | null;
   readonly isSearching: boolean;
   readonly error?: Error | undefined;
@@ -152,7 +149,6 @@ function useSearch(ask: Ask, query: URLSearchParams) {
   return { ...search, goOn: () => void goOn(search), stop: () => ending.current.abort() };
 }
 
-/** Of one request. @param next empty for the first */
 function partQuery(query: URLSearchParams, next: string, limit: string): URLSearchParams {
   const order = query.get('order') || 'newest';
   const part = new URLSearchParams(query);
@@ -187,7 +183,6 @@ function Count({ store, query }: { store: Store; query: URLSearchParams }) {
   ];
 }
 
-/** One plant by its id. */
 export function PlantPage({ store, id }: { store: Store; id: string }) {
   const [plant, setPlant] = useState<StoredPlant | undefined>();
   const act = useAct();

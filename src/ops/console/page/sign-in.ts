@@ -2,7 +2,6 @@ import { useEffect, useRef } from 'preact/hooks';
 import type { Store } from './state.ts';
 import { Failure, h, useAct } from './ui.ts';
 
-/** @param why the operator must sign in again */
 export function SignIn({ store, why }: { store: Store; why: string }) {
   const act = useAct();
   const token = useRef<HTMLInputElement>(null);
@@ -44,9 +43,7 @@ export function SignIn({ store, why }: { store: Store; why: string }) {
 
 interface LinkSignInProps {
   readonly store: Store;
-  /** Its secret. */
   readonly link: string;
-  /** Called with or without a session. */
   readonly onDone: () => void;
 }
 

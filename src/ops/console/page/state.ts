@@ -56,7 +56,6 @@ export interface State {
   readonly tokens: TokenList | undefined;
   readonly backups: BackupList | undefined;
   readonly settings: readonly Setting[] | undefined;
-  /** Why the last poll has failed. */
   readonly trouble: Error | undefined;
 }
 
@@ -198,7 +197,6 @@ export function createStore(onChange: (state: State) => void) {
       shown = source;
       refresh();
     },
-    /** Polls now, after a change. */
     refresh,
     ask: askInSession,
     /** Finds out whether there is a session. @param notice shown in the session that there is */

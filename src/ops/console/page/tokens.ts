@@ -72,7 +72,6 @@ export function Tokens({ store, state: { tokens, session } }: PageProps) {
   ];
 }
 
-/** Tokens that have ended come last. */
 function byStateAndName(one: Token, other: Token): number {
   return (
     Number(hasEnded(one)) - Number(hasEnded(other)) ||
@@ -136,7 +135,6 @@ function changesOf(token: Token, open: (opened: Opened) => void): Children {
 interface CreateProps {
   readonly store: Store;
   readonly onSecret: (secret: Secret) => void;
-  /** @param says what was done */
   readonly onClose: (says?: string) => void;
 }
 
@@ -162,7 +160,6 @@ function CreateDialog({ store, onSecret, onClose }: CreateProps) {
 
 interface ChangeProps extends CreateProps {
   readonly token: Token;
-  /** Whether the operator has signed in with this token. */
   readonly isOwn: boolean;
 }
 
@@ -225,7 +222,6 @@ function RevokeDialog({ store, token, isOwn, onClose }: ChangeProps) {
 
 const dialogs = { rotate: RotateDialog, rate: RateDialog, revoke: RevokeDialog };
 
-/** The only place where a secret is shown. */
 function SecretDialog({ name, token, says, onClose }: Secret & Pick<CreateProps, 'onClose'>) {
   const input = useRef<HTMLInputElement>(null);
   const [copied, setCopied] = useState('');
@@ -285,7 +281,6 @@ function rateIn(form: FormData): RateWish {
   return { rate: `${form.get('rate')}`.trim() || null, burst: numberIn(form, 'burst') };
 }
 
-/** Null for an empty field. */
 function numberIn(form: FormData, name: string): number | null {
   const text = `${form.get(name)}`;
   return text === '' ? null : Number(text);

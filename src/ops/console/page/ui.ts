@@ -29,7 +29,6 @@ export function h(type: unknown, props: object, ...children: Children[]): VNode 
   return createElement(type as string, props, ...children) as VNode;
 }
 
-/** As on the command line: `1,234`. */
 export function count(value: number, fractionDigits = 0): string {
   return value.toLocaleString('en', { maximumFractionDigits: fractionDigits });
 }
@@ -38,7 +37,6 @@ export function plantsText(plants: number): string {
   return plants === 1 ? '1 plant' : `${count(plants)} plants`;
 }
 
-/** In the time zone of the reader: `2026-11-22 07:14:49`. */
 export function localText(time: Time): string {
   return new Date(time).toLocaleString('sv-SE');
 }
@@ -53,7 +51,6 @@ export function When({ time, or = '' }: { time: Time | null; or?: string }) {
   return h('time', { dateTime: time, title: utcText(time) }, localText(time));
 }
 
-/** The distance of a time from now: `3 min ago`. */
 export function Distance({ time, or = '' }: { time: Time | null; or?: string }) {
   if (time === null) return h('span', { class: 'quiet' }, or);
   const title = `${localText(time)} (${utcText(time)})`;
@@ -107,7 +104,6 @@ export interface Column<Row> {
 
 interface TableProps<Row> {
   readonly caption: string;
-  /** The first column is the head of a row. */
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
   readonly rowKey: (row: Row) => string;
@@ -175,14 +171,12 @@ export function Facts({ facts, kind }: { facts: readonly Fact[]; kind?: 'short' 
   return h('dl', { class: `facts ${kind ?? ''}` }, pairs);
 }
 
-/** Something that a button or a form asks the service to do. */
 export function useAct() {
   const [isUnderWay, setUnderWay] = useState(false);
   const [error, setError] = useState<Error | undefined>();
   return {
     isUnderWay,
     error,
-    /** Does nothing while another call is under way. */
     run(work: () => Promise<unknown>): void {
       if (isUnderWay) return;
       setUnderWay(true);
@@ -195,7 +189,6 @@ export function useAct() {
 }
 
 interface FormDialogProps extends DialogProps {
-  /** Of the button that submits. */
   readonly verb: string;
   readonly isDangerous?: boolean;
   readonly onSubmit: (form: FormData) => Promise<unknown>;
@@ -225,7 +218,6 @@ export function FormDialog({ title, verb, isDangerous, ...props }: FormDialogPro
   return h(Dialog, { title, onClose, children: form });
 }
 
-/** An input with its label. */
 export function field(label: string, input: Tags['input']): VNode {
   return h('label', {}, label, h('input', { autoComplete: 'off', spellcheck: false, ...input }));
 }
