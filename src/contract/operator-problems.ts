@@ -18,9 +18,7 @@ export const operatorProblems = withStatus({
   },
   queryWrong: {
     code: 40051,
-    when:
-      'A parameter of the query is wrong, or the id in the path is not an integer within ' +
-      'int64.',
+    when: 'A parameter of the query is wrong.',
     remedy: 'Send what the message asks for.',
   },
   notSignedIn: {
@@ -57,8 +55,8 @@ export const operatorProblems = withStatus({
   },
   recordUnknown: {
     code: 40450,
-    when: 'There is no plant with this id, or no token with this name that is not revoked.',
-    remedy: 'Check the id or the name.',
+    when: 'There is no token with this name that is not revoked.',
+    remedy: 'Check the name.',
   },
   methodNotAllowed: problems.methodNotAllowed,
   requestTimeout: problems.requestTimeout,
@@ -79,7 +77,7 @@ export const operatorProblems = withStatus({
   },
   jobUnderWay: {
     code: 40955,
-    when: 'A backup, a scrub or a drill runs already.',
+    when: 'A backup runs already.',
     remedy: 'Wait for its end.',
   },
   backupsOff: {

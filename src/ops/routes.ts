@@ -4,7 +4,7 @@ import type { Answer, Handler, OperatorRequest } from './answer.ts';
 import { type BackupDesk, listBackups, makeBackup } from './api/backups.ts';
 import { answerJson, refuse } from './api/json.ts';
 import { type OverviewSources, showOverview } from './api/overview.ts';
-import { countPlants, searchPlants, showPlant } from './api/plants.ts';
+import { countPlants, searchPlants } from './api/plants.ts';
 import { refuseOtherSites } from './api/same-origin.ts';
 import {
   type SessionRequest,
@@ -50,7 +50,6 @@ export function openConsole(sources: ConsoleSources): Handler {
       answerJson({ samples: samples.after(Number(query['after'] ?? 0)) } satisfies SampleList),
     'GET /api/plants': searchPlants(reader),
     'GET /api/plants/count': countPlants(reader),
-    'GET /api/plants/:id': showPlant(reader),
     'GET /api/refusals': ({ query }) =>
       answerJson({ refusals: refusedRequests.after(query['after']) } satisfies RefusalList),
     'GET /api/tokens': listTokens(sources),
@@ -65,8 +64,7 @@ export function openConsole(sources: ConsoleSources): Handler {
 
   /** Without a session, every path but that of the sign-in answers 401, also an unknown path. */
   async function answerApi(request: OperatorRequest): Promise<Answer> {
-    const { pathname } = request.url;
-    const path = pathname.replace(/^\/api\/plants\/(?!count$)[^/]+$/, '/api/plants/:id');
+    const path = request.url.pathname;
     const route = `${request.method} ${path}`;
     if (route === 'POST /api/session') return enter(request);
     const operator = await sessions.operatorOf(secretIn(request));

@@ -88,8 +88,8 @@ const cases: Partial<Record<OperatorProblemName, readonly string[]>> = {
   ],
   queryWrong: [
     requestOf('GET /api/plants?limit=0', [cookie]),
-    requestOf('GET /api/plants/1.5', [cookie]),
-    requestOf('GET /api/plants/%ff', [cookie]),
+    requestOf('GET /api/plants?id=1.5', [cookie]),
+    requestOf('GET /api/plants?id=%ff', [cookie]),
   ],
   notSignedIn: [requestOf('GET /api/overview'), requestOf('GET /api/nothing')],
   signInRefused: [signIn('ps_wrong')],
@@ -98,7 +98,6 @@ const cases: Partial<Record<OperatorProblemName, readonly string[]>> = {
   notOperator: [signIn(creating)],
   pathUnknown: [requestOf('GET /nothing'), requestOf('GET //localhost/livez')],
   recordUnknown: [
-    requestOf('GET /api/plants/1', [cookie]),
     requestOf('DELETE /api/tokens?name=x', [cookie]),
     requestOf('PATCH /api/tokens?name=x', [cookie], '{"rate":null}'),
   ],

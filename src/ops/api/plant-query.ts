@@ -1,10 +1,12 @@
-import { int64FromDigits } from '../../contract/int64.ts';
+import { int64FromDigits, int64Max, int64Min } from '../../contract/int64.ts';
 import { limits } from '../../limits.ts';
 import { isPosition } from '../../store/plant-search.ts';
 import type { PlantMatch } from '../../store/plants.ts';
 
 /** A search in one of the two orders, or a count. */
 interface PlantQuery {
+  /** The id of the only plant that is wanted. */
+  readonly id: bigint | undefined;
   readonly order: 'id' | 'newest';
   readonly limit: number;
   readonly match: PlantMatch;
@@ -19,7 +21,9 @@ interface PlantQuery {
  */
 export function plantQuery(query: Readonly<Record<string, string>>): PlantQuery | string {
   const { searchPlantsMax, searchPlantsDefault } = limits.ops;
-  const { after = '', before = '' } = query;
+  const { id: digitsOfId = '', after = '', before = '' } = query;
+  const id = int64FromDigits(digitsOfId);
+  if (digitsOfId && id === undefined) return `\`id\` must be an integer ${int64Range}.`;
   const order = query['order'] || 'id';
   if (order !== 'id' && order !== 'newest') return '`order` must be id or newest.';
   if (before && order === 'id') return '`before` needs `order=newest`.';
@@ -33,7 +37,7 @@ export function plantQuery(query: Readonly<Record<string, string>>): PlantQuery 
     return `\`limit\` must be a whole number from 1 to ${searchPlantsMax}.`;
   const match = matchFrom(query);
   if (typeof match === 'string') return match;
-  return { order, limit, match, after: afterId, before: before || undefined };
+  return { id, order, limit, match, after: afterId, before: before || undefined };
 }
 
 function matchFrom(query: Readonly<Record<string, string>>): PlantMatch | string {
@@ -55,6 +59,8 @@ function matchFrom(query: Readonly<Record<string, string>>): PlantMatch | string
     untilMs,
   };
 }
+
+const int64Range = `from ${int64Min} to ${int64Max}, in plain digits`;
 
 /** Of a search for the newest plants. */
 export const wrongPosition = '`before` must be the `next` of an earlier reply of this store.';

@@ -1,5 +1,3 @@
-import { excerpt } from '../../contract/excerpt.ts';
-import { int64FromDigits, int64Max, int64Min } from '../../contract/int64.ts';
 import { limits } from '../../limits.ts';
 import type * as stored from '../../store/plants.ts';
 import type { Handler } from '../answer.ts';
@@ -8,12 +6,16 @@ import type { ReaderThread } from '../reader.ts';
 import { answerJson, isoTime, refuse } from './json.ts';
 import { plantQuery, wrongPosition } from './plant-query.ts';
 
-/** One step of a search, as `plants list` does it, for at most `limits.ops.searchMs`. */
+/** The plant with an id, or one step of a search, for at most `limits.ops.searchMs`. */
 export function searchPlants(reader: ReaderThread): Handler {
   return async ({ query, signal }) => {
     const wanted = plantQuery(query);
     if (typeof wanted === 'string') return refuse('queryWrong', wanted);
-    const { order, limit, match, after, before } = wanted;
+    const { id, order, limit, match, after, before } = wanted;
+    if (id !== undefined) {
+      const plant = await reader.read('getPlant', [id], signal);
+      return answerJson({ plants: plant ? [plantReply(plant)] : [], next: null });
+    }
     const search = { ...match, limit, budgetMs: limits.ops.searchMs };
     const found =
       order === 'id'
@@ -40,22 +42,6 @@ export function countPlants(reader: ReaderThread): Handler {
 
 function nextText(next: string | bigint | undefined): string | null {
   return next === undefined ? null : `${next}`;
-}
-
-export function showPlant(reader: ReaderThread): Handler {
-  return async ({ url, signal }) => {
-    const digits = url.pathname.slice('/api/plants/'.length);
-    const id = int64FromDigits(digits);
-    if (id === undefined) return refuse('queryWrong', noId(digits));
-    const plant = await reader.read('getPlant', [id], signal);
-    if (!plant) return refuse('recordUnknown', `There is no plant with the id ${id}.`);
-    return answerJson(plantReply(plant) satisfies StoredPlant);
-  };
-}
-
-function noId(text: string): string {
-  const range = `from ${int64Min} to ${int64Max}, in plain digits`;
-  return `${excerpt(text)} is not an integer within int64: ${range}.`;
 }
 
 function plantReply({ id, name, tag, createdAtMs, createdBy }: stored.StoredPlant): StoredPlant {

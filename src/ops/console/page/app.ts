@@ -3,7 +3,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/ho
 import { Backups } from './backups.ts';
 import { ConfigurationPage } from './configuration.ts';
 import { OverviewPage } from './overview.ts';
-import { PlantPage, Plants } from './plants.ts';
+import { Plants } from './plants.ts';
 import { Refusals } from './refusals.ts';
 import { LinkSignIn, SignIn } from './sign-in.ts';
 import {
@@ -93,9 +93,8 @@ interface ConsoleProps {
 
 function Console({ store, state, route, name, notice }: ConsoleProps) {
   const { path, query } = route;
-  const [id] = /(?<=^\/plants\/).+/.exec(path) ?? [];
-  const page = pages.find((one) => one.path === (id === undefined ? path : '/plants'));
-  const title = id === undefined ? (page?.title ?? 'Not found') : `Plant ${id}`;
+  const page = pages.find((one) => one.path === path);
+  const title = page?.title ?? 'Not found';
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     document.title = `${title} · Plant Store`;
@@ -114,12 +113,9 @@ function Console({ store, state, route, name, notice }: ConsoleProps) {
   const { overview, trouble } = state;
   const text = trouble ? 'no answer' : overview?.ready ? 'ready' : 'not ready';
   const badge = h(Badge, { tone: text === 'ready' ? 'good' : 'bad', text });
-  const content =
-    id !== undefined
-      ? h(PlantPage, { key: id, store, id })
-      : page
-        ? h(page.content, { key: page.path, store, state, query })
-        : h('p', {}, 'There is no such page. Choose one above.');
+  const content = page
+    ? h(page.content, { key: page.path, store, state, query })
+    : h('p', {}, 'There is no such page. Choose one above.');
   return [
     h('a', { class: 'skip', href: '#content', onClick: skip }, 'Skip to the content'),
     h(

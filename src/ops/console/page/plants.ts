@@ -1,11 +1,10 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { PlantCount, PlantPage as PlantPart, StoredPlant } from '../../contract.ts';
+import type { PlantCount, PlantPage, StoredPlant } from '../../contract.ts';
 import type { Ask, PageProps, Store } from './state.ts';
 import {
   type Column,
   choice,
   ExactText,
-  Facts,
   Failure,
   field,
   h,
@@ -17,7 +16,7 @@ import {
 } from './ui.ts';
 
 const columns: readonly Column<StoredPlant>[] = [
-  { head: 'Id', cell: ({ id }) => h('a', { href: `#/plants/${id}` }, id) },
+  { head: 'Id', cell: ({ id }) => h('a', { href: `#/plants?id=${id}` }, id) },
   { head: 'Name', kind: 'name', cell: ({ name }) => h(ExactText, { text: name }) },
   { head: 'Tag', kind: 'tag', cell: ({ tag }) => h(Tag, { tag }) },
   { head: 'Created', cell: ({ createdAt }) => h(When, { time: createdAt }) },
@@ -51,10 +50,8 @@ function Filters({ query }: { query: URLSearchParams }) {
     const form = new FormData(event.currentTarget as HTMLFormElement);
     for (const [name] of timeFields) form.set(name, isoText(`${form.get(name)}`));
     const all = [...form].map(([name, value]) => [name, `${value}`.trim()]);
-    const { id, ...wanted } = Object.fromEntries(all.filter(([, value]) => value !== ''));
-    location.hash = id
-      ? `#/plants/${encodeURIComponent(id)}`
-      : `#/plants?${new URLSearchParams(wanted)}`;
+    const wanted = new URLSearchParams(all.filter(([, value]) => value !== ''));
+    location.hash = `#/plants?${wanted}`;
   };
   const orders = [
     { value: '', text: 'newest first' },
@@ -74,7 +71,7 @@ function Filters({ query }: { query: URLSearchParams }) {
       }),
     ),
     choice('Order', orders, { name: 'order' }, query.get('order') ?? ''),
-    field('Id', { name: 'id', inputMode: 'numeric' }),
+    field('Id', { name: 'id', inputMode: 'numeric', defaultValue: query.get('id') ?? '' }),
     h('button', { class: 'main' }, 'Search'),
   );
 }
@@ -103,7 +100,7 @@ function Found({ store, query }: { store: Store; query: URLSearchParams }) {
       isSearching && h('span', { role: 'status' }, 'Searching…'),
       isSearching && h('button', { onClick: stop }, 'Stop'),
       !isSearching && next !== null && h('button', { onClick: goOn }, 'More'),
-      h(Count, { store, query }),
+      !query.has('id') && h(Count, { store, query }),
     ),
   ];
 }
@@ -132,7 +129,7 @@ function useSearch(ask: Ask, query: URLSearchParams) {
       while (plants.length < wanted && next !== null) {
         setSearch({ plants, next, isSearching: true });
         const path = `/plants?${partQuery(query, next, `${wanted - plants.length}`)}`;
-        const part: PlantPart = await ask('GET', path, { signal });
+        const part: PlantPage = await ask('GET', path, { signal });
         plants = [...plants, ...part.plants];
         next = part.next;
       }
@@ -180,31 +177,5 @@ function Count({ store, query }: { store: Store; query: URLSearchParams }) {
     h('button', { disabled: act.isUnderWay, onClick: () => act.run(run) }, 'Count all that match'),
     h('output', {}, plants !== undefined && plantsText(plants), act.isUnderWay && ' so far…'),
     !ending.current.signal.aborted && h(Failure, { error: act.error }),
-  ];
-}
-
-export function PlantPage({ store, id }: { store: Store; id: string }) {
-  const [plant, setPlant] = useState<StoredPlant | undefined>();
-  const act = useAct();
-  useEffect(() => {
-    act.run(async () => setPlant(await store.ask<StoredPlant>('GET', `/plants/${id}`)));
-  }, []);
-  return [
-    h('p', {}, h('a', { href: '#/plants' }, 'All plants')),
-    h(Failure, { error: act.error }),
-    plant &&
-      h(
-        'section',
-        { class: 'card' },
-        h(Facts, {
-          facts: [
-            ['Id', h('code', {}, plant.id)],
-            ['Name', h(ExactText, { text: plant.name })],
-            ['Tag', h(Tag, { tag: plant.tag })],
-            ['Created', h(When, { time: plant.createdAt })],
-            ['By', h(ExactText, { text: plant.createdBy })],
-          ],
-        }),
-      ),
   ];
 }
