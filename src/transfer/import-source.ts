@@ -70,6 +70,7 @@ function isOfZlib(error: unknown): error is Error {
 }
 
 const utf8Mark = [0xef, 0xbb, 0xbf];
+const markBytesMax = 4;
 
 /** The first bytes of files in other formats, of which every line would be refused. */
 const marksOfOthers: readonly (readonly [mark: readonly number[], says: string])[] = [
@@ -95,19 +96,11 @@ async function* withoutMark(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffe
       continue;
     }
     start = Buffer.concat([start, chunk]);
-    if (isBeginningOfMark(start)) continue;
+    if (start.length < markBytesMax) continue;
     yield afterMark(start);
     start = undefined;
   }
   if (start !== undefined) yield afterMark(start);
-}
-
-/** Whether more bytes could complete a mark. */
-function isBeginningOfMark(start: Buffer): boolean {
-  const marks = [utf8Mark, ...marksOfOthers.map(([mark]) => mark)];
-  return marks.some(
-    (mark) => start.length < mark.length && start.every((byte, index) => byte === mark[index]),
-  );
 }
 
 function afterMark(start: Buffer): Buffer {

@@ -7,8 +7,8 @@ import { sizeText } from '../../quantity-text.ts';
 import type { StoreLocation } from '../../store/location.ts';
 import { engineOf } from '../../stores.ts';
 import { command, type Terminal } from '../command.ts';
+import { printFigures } from '../terminal/figures.ts';
 import { plantsText } from '../terminal/progress.ts';
-import { printFigures } from './check.ts';
 import { backUpIntoFolder, makeBackup, recordBackup, refuseTakenName } from './make.ts';
 
 export const backup = command({
@@ -26,7 +26,7 @@ export const backup = command({
     const path = resolve(destination);
     if (keep !== undefined) {
       const { file, ...figures } = await backUpIntoFolder(path, keep, store, terminal);
-      printFigures(file, figures, json, terminal);
+      printFigures({ file }, figures, json, terminal);
       noteBackup(file, figures, terminal);
       if (figures.warning !== undefined) terminal.note(figures.warning, 'warning');
       // News, also if the removed backup was made a minute ago.
@@ -41,7 +41,7 @@ export const backup = command({
     refuseTakenName(file, store);
     const manifest = await makeBackup(store, file, startedAt, terminal);
     await recordBackup(store, file, manifest, terminal);
-    printFigures(file, manifest, json, terminal);
+    printFigures({ file }, manifest, json, terminal);
     noteBackup(file, manifest, terminal);
     return 0;
   },

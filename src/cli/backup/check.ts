@@ -9,7 +9,7 @@ import {
   readManifest,
 } from '../../backup/manifest.ts';
 import { limits } from '../../limits.ts';
-import type { StoreFault, StoreFigures } from '../../store/inspection.ts';
+import type { StoreFault } from '../../store/inspection.ts';
 import { fileLocation, type StoreLocation } from '../../store/location.ts';
 import { commandFor, engineOf, openReader, sqliteEngine } from '../../stores.ts';
 import { type CopyCounts, comparePlants } from '../../transfer/copy-plants.ts';
@@ -111,17 +111,4 @@ export function differenceText(
     `of the ${plantsText(plants)} in ${backup}, the store at ` +
     `${engineOf(location).name} has ${counts.join(', and ')}`
   );
-}
-
-export function printFigures(
-  file: string,
-  figures: StoreFigures &
-    Partial<Manifest> & { readonly replaced?: string; readonly warning?: string },
-  json: boolean,
-  { print }: Terminal,
-): void {
-  if (json) print(JSON.stringify({ file, ...figures }));
-  else
-    for (const [name, value] of Object.entries(figures))
-      print(`${name.padEnd('schemaVersion'.length)}  ${value ?? 'none'}`);
 }

@@ -11,13 +11,14 @@ import { type PerEngine, resolveEngine } from '../../store/engine.ts';
 import { fileLocation, type PostgresLocation, type SqliteLocation } from '../../store/location.ts';
 import { postgresEngine, sqliteEngine } from '../../stores.ts';
 import { CommandError, command, type Terminal } from '../command.ts';
+import { printFigures } from '../terminal/figures.ts';
 import {
   differencesOf,
   makeStoreCopy,
   noteNewStore,
   refuseOtherPlants,
 } from '../transfer/store-copy.ts';
-import { demandBackup, demandSound, printFigures } from './check.ts';
+import { demandBackup, demandSound } from './check.ts';
 import { resolveBackup } from './folder.ts';
 import { withUnfinishedFolder } from './unfinished-folder.ts';
 
@@ -35,7 +36,7 @@ export const restore = command({
     demandBackup(source, 'restore');
     const restored = resolveEngine(restores, values.store)(source, values, terminal);
     const { name, figures } = await restored;
-    printFigures(name, figures, values.json, terminal);
+    printFigures({ file: name }, figures, values.json, terminal);
     terminal.note(`The store at ${name} now holds the backup ${source}.`);
     return 0;
   },

@@ -6,15 +6,9 @@ import { shellQuoted } from '../../store/command-text.ts';
 import type { StoreLocation } from '../../store/location.ts';
 import { commandFor, engineOf } from '../../stores.ts';
 import { CommandError, command, type Terminal } from '../command.ts';
+import { printFigures } from '../terminal/figures.ts';
 import { atInterruption } from '../terminal/interruption.ts';
-import {
-  compareWithBackup,
-  demandBackup,
-  demandSound,
-  differenceText,
-  holdsAll,
-  printFigures,
-} from './check.ts';
+import { compareWithBackup, demandBackup, demandSound, differenceText, holdsAll } from './check.ts';
 import { resolveBackup } from './folder.ts';
 
 export const verify = command({
@@ -50,14 +44,14 @@ async function verifyStore(
   terminal.showProgress('');
   if ('fault' in figures)
     throw new CommandError(`the store at ${name} ${figures.fault}; restore it from a backup`);
-  printFigures(name, figures, json, terminal);
+  printFigures({ file: name }, figures, json, terminal);
   terminal.note(`The store at ${name} is sound.`, 'good');
 }
 
 async function verifyBackup(file: string, json: boolean, terminal: Terminal): Promise<void> {
   demandBackup(file, 'verify');
   const { figures, manifest } = await demandSound(file, resolve(file), terminal);
-  printFigures(file, figures, json, terminal);
+  printFigures({ file }, figures, json, terminal);
   if (manifest === undefined)
     throw new CommandError(
       `${file} is sound, but without ${manifestPath(file)} it is unknown whether the ` +
@@ -80,10 +74,7 @@ async function verifyAgainst(
   const found = await compareWithBackup(backup, plants, location, terminal);
   const { taken, lacking } = found;
   const counts = { plants, changed: taken.count, missing: lacking.count };
-  if (json) terminal.print(JSON.stringify({ store, backup, ...counts }));
-  else
-    for (const [name, count] of Object.entries(counts))
-      terminal.print(`${name.padEnd('changed'.length)}  ${count}`);
+  printFigures({ store, backup }, counts, json, terminal);
   if (holdsAll(found))
     return terminal.note(`The store at ${store} holds every plant of ${backup}.`, 'good');
   const remedy =

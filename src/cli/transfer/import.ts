@@ -4,6 +4,7 @@ import { FileError } from '../../transfer/format.ts';
 import { type ImportCounts, importPlants } from '../../transfer/import-plants.ts';
 import { openSource } from '../../transfer/import-source.ts';
 import { CommandError, command, type Terminal } from '../command.ts';
+import { printFigures } from '../terminal/figures.ts';
 import { atInterruption } from '../terminal/interruption.ts';
 import { plantsText, tookText } from '../terminal/progress.ts';
 import { fileFormat, type LeftOut, openPlantReader, pipe } from './file-format.ts';
@@ -92,12 +93,9 @@ function printTotals(
     );
     return;
   }
-  const byCode = [...refusedByCode]
-    .sort(([a], [b]) => a - b)
-    .map(([code, count]) => [`refused ${code}`, count] as const);
-  const lines = [...Object.entries(totals), ...byCode];
-  const nameChars = Math.max('refused 40000'.length, ...lines.map(([name]) => name.length));
-  for (const [name, count] of lines) print(`${name.padEnd(nameChars)}  ${count}`);
+  const byCode = [...refusedByCode].sort(([a], [b]) => a - b);
+  const lines = byCode.map(([code, count]) => [`refused ${code}`, count] as const);
+  printFigures({}, { ...totals, ...Object.fromEntries(lines) }, json, { print });
   if (leftOut.rowsWithoutTag !== undefined)
     note(
       `Rows that end before the column of the tag: ${leftOut.rowsWithoutTag}. Their plants ` +

@@ -1,0 +1,16 @@
+import type { Terminal } from '../command.ts';
+
+/** Prints figures, a line each, or all as one line of JSON behind what they are of. */
+export function printFigures(
+  of: object,
+  figures: object,
+  json: boolean,
+  { print }: Pick<Terminal, 'print'>,
+): void {
+  if (json) {
+    print(JSON.stringify({ ...of, ...figures }));
+    return;
+  }
+  for (const [name, value] of Object.entries(figures))
+    print(`${name.padEnd('schemaVersion'.length)}  ${value ?? 'none'}`);
+}
