@@ -22,12 +22,10 @@ export interface NamedBackup extends BackupName {
   readonly file: string;
 }
 
-interface FoundBackup extends NamedBackup {
+export interface BackupInSeries extends NamedBackup, MadeAt {
   /** Undefined if it is damaged. */
   readonly manifest: Manifest | undefined;
 }
-
-export interface BackupInSeries extends FoundBackup, MadeAt {}
 
 /** The backups with a manifest, by the names in a folder. */
 export function backupsIn(files: readonly string[]): NamedBackup[] {
@@ -39,7 +37,7 @@ export function backupsIn(files: readonly string[]): NamedBackup[] {
 }
 
 /**
- * The backups of a store in a folder, oldest first.
+ * The backups of a store in a folder, oldest first. Those with a damaged manifest come before all.
  *
  * @param store the first part of their names
  * @param known manifests by file: a manifest never changes
@@ -50,40 +48,20 @@ export async function listSeries(
   store: string,
   known: ReadonlyMap<string, Manifest> = new Map(),
 ): Promise<BackupInSeries[]> {
-  const found: FoundBackup[] = [];
+  const series: BackupInSeries[] = [];
   for (const name of backupsIn(await readdir(folder))) {
     if (name.store !== store) continue;
-    const manifest = known.get(name.file) ?? (await readManifest(join(folder, name.file)));
+    const read = known.get(name.file) ?? (await readManifest(join(folder, name.file)));
     // Without a manifest, the backup was removed meanwhile.
-    if (manifest === undefined) continue;
-    found.push({ ...name, manifest: manifest === 'damaged' ? undefined : manifest });
+    if (read === undefined) continue;
+    const manifest = read === 'damaged' ? undefined : read;
+    const { createdAt = name.at.toISOString(), seriesAt = createdAt } = manifest ?? {};
+    const times = { clockMs: Date.parse(createdAt), seriesMs: Date.parse(seriesAt) };
+    series.push({ ...name, manifest, ...times });
   }
-  return inSeries(found);
-}
-
-/** Orders the backups of one store, oldest first. One with a damaged manifest comes first. */
-function inSeries(backups: readonly FoundBackup[]): BackupInSeries[] {
-  const series: BackupInSeries[] = [];
-  for (const backup of backups.toSorted(byAge)) {
-    const { createdAt = backup.at.toISOString(), seriesAt } = backup.manifest ?? {};
-    const sound = series.filter(({ manifest }) => manifest !== undefined);
-    const madeAt = nextInSeries(sound, Date.parse(createdAt));
-    const seriesMs = seriesAt === undefined ? madeAt.seriesMs : Date.parse(seriesAt);
-    series.push({ ...backup, clockMs: madeAt.clockMs, seriesMs });
-  }
-  return series;
-}
-
-/**
- * The times of the series only grow. Backups of earlier versions have none, and the one with more
- * plants is newer, because no plant is ever removed.
- */
-function byAge(one: FoundBackup, other: FoundBackup): number {
-  const difference = (of: (backup: FoundBackup) => number) => of(one) - of(other);
-  return (
-    difference(({ manifest }) => (manifest?.seriesAt ? Date.parse(manifest.seriesAt) : 0)) ||
-    difference(({ manifest }) => manifest?.plants ?? -1) ||
-    difference(({ at }) => at.valueOf())
+  const isSound = ({ manifest }: BackupInSeries) => Number(manifest !== undefined);
+  return series.sort(
+    (one, other) => isSound(one) - isSound(other) || one.seriesMs - other.seriesMs,
   );
 }
 

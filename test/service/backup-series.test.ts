@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { manifestText } from '../../src/backup/manifest.ts';
 import { nextName } from '../../src/cli/backup/folder.ts';
 import { tryLockFile } from '../../src/stores.ts';
 import { done, doneJson, failed, namesIn, newStore, on, refused } from '../helpers/backups.ts';
@@ -87,27 +86,6 @@ test('a clock that is once a year ahead removes no backup, and its backup is not
   assert.deepEqual(earlier, listed(series).slice(0, 3));
   assert.equal((await doneJson('verify', series.folder)).file, file);
   assert.equal(storedPlants(await restored(series)).length, 101);
-});
-
-test('of backups by an earlier version, the newest has the most plants', async (t) => {
-  const { clock, ...series } = await newSeries(t);
-  const makeEarlier = async () => {
-    const { file } = await backUp(series);
-    const {
-      checksum: _,
-      seriesAt,
-      ...manifest
-    } = JSON.parse(readFileSync(`${file}.manifest.json`, 'utf8'));
-    assert(seriesAt);
-    writeFileSync(`${file}.manifest.json`, manifestText(manifest));
-    return file;
-  };
-  clock.setTime(startMs + 400 * 24 * hourMs);
-  await makeEarlier();
-  clock.setTime(startMs);
-  addPlant(series.store, 1_000);
-  const newest = await makeEarlier();
-  assert.equal((await doneJson('verify', series.folder)).file, newest);
 });
 
 test('after a restore of an older backup, the next backup warns, removes none, and is the newest', async (t) => {
