@@ -37,8 +37,8 @@ export function manifestText(manifest: Manifest): string {
 /** @returns undefined without a manifest. @throws errors of the file system */
 export async function readManifest(backup: string): Promise<Manifest | 'damaged' | undefined> {
   try {
-    const { content } = await readSmallFileLater(manifestPath(backup), limits.cli.manifestBytesMax);
-    const { checksum: written, ...manifest } = Object(JSON.parse(content.toString()));
+    const text = await readSmallFileLater(manifestPath(backup), limits.cli.manifestBytesMax);
+    const { checksum: written, ...manifest } = Object(JSON.parse(text));
     return written === checksum(manifest) ? manifest : 'damaged';
   } catch (error) {
     if (error instanceof UnfitFileError || error instanceof SyntaxError) return 'damaged';

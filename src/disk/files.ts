@@ -8,8 +8,8 @@ import {
   lstatSync,
   mkdirSync,
   openSync,
+  readFileSync,
   readlinkSync,
-  readSync,
   realpathSync,
   rmSync,
   type Stats,
@@ -79,46 +79,34 @@ export const forReading = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 export function readSmallFile(path: string, bytesMax: number): string {
   const descriptor = openSync(path, forReading);
   try {
-    demandRegular(fstatSync(descriptor), path);
-    const content = Buffer.alloc(bytesMax + 1);
-    let length = 0;
-    for (let read = -1; read !== 0 && length <= bytesMax; length += read)
-      read = readSync(descriptor, content, { offset: length });
-    return demandSmall(content.subarray(0, length), path, bytesMax).toString();
+    demandSmall(fstatSync(descriptor), path, bytesMax);
+    return readFileSync(descriptor, 'utf8');
   } finally {
     closeSync(descriptor);
   }
+}
+
+export async function readSmallFileLater(path: string, bytesMax: number): Promise<string> {
+  await using file = await open(path, forReading);
+  demandSmall(await file.stat(), path, bytesMax);
+  return await file.readFile('utf8');
+}
+
+function demandSmall(stats: Stats, path: string, bytesMax: number): void {
+  if (!stats.isFile())
+    throw new UnfitFileError(`${path} is ${kindOf(stats)} and not a regular file`);
+  if (stats.size > bytesMax)
+    throw new UnfitFileError(`${path} is larger than ${sizeText(bytesMax)}`);
 }
 
 export function isOpenToOthers(path: string): boolean {
   return (statSync(path).mode & 0o004) !== 0;
 }
 
-export async function readSmallFileLater(
-  path: string,
-  bytesMax: number,
-): Promise<{ content: Buffer; mode: number }> {
-  await using file = await open(path, forReading);
-  const stats = await file.stat();
-  demandRegular(stats, path);
-  const chunks = await file.createReadStream({ end: bytesMax, autoClose: false }).toArray();
-  return { content: demandSmall(Buffer.concat(chunks), path, bytesMax), mode: stats.mode };
-}
-
-function demandRegular(stats: Stats, path: string): void {
-  if (!stats.isFile())
-    throw new UnfitFileError(`${path} is ${kindOf(stats)} and not a regular file`);
-}
-
 function kindOf(stats: Stats): string {
   if (stats.isFIFO()) return 'a pipe';
   if (stats.isDirectory()) return 'a folder';
   return stats.isSocket() ? 'a socket' : 'a device';
-}
-
-function demandSmall(content: Buffer, path: string, bytesMax: number): Buffer {
-  if (content.length <= bytesMax) return content;
-  throw new UnfitFileError(`${path} is larger than ${sizeText(bytesMax)}`);
 }
 
 /** A write returns when it is on disk (open(2)). Windows has no such flag. */
