@@ -91,7 +91,7 @@ class Create implements BodyTaker, WaitingPlant {
   }
 
   takeBody(body: Buffer): void {
-    this.observer.received();
+    this.observer.received?.();
     const plant = parseNewPlant(body);
     if (plant instanceof Refusal) return sendRefusal(this.exchange, plant);
     this.id = plant.id;
@@ -100,11 +100,11 @@ class Create implements BodyTaker, WaitingPlant {
     this.bytes = body.length;
     const offer = this.queue.offer(this);
     if (offer !== 'queued') return sendRefusal(this.exchange, notTaken(offer));
-    this.observer.queued();
+    this.observer.queued?.();
   }
 
   noteClientClosed(): void {
-    this.observer.clientClosed();
+    this.observer.clientClosed?.();
   }
 
   settle(settlement: Settlement, transaction: Transaction | undefined): void {

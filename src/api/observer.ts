@@ -5,8 +5,8 @@ import type { CreateOutcome } from '../store/plants.ts';
 
 /** Sees the steps of one create: all that metrics, figures and traces know of the create. */
 export interface CreateObserver {
-  received(): void;
-  queued(): void;
+  received?(): void;
+  queued?(): void;
   /**
    * The plant is durable, or its transaction has failed. A refusal or a 200 follows.
    *
@@ -19,7 +19,7 @@ export interface CreateObserver {
     failure: string | undefined,
   ): void;
   /** The client has left. Its plant may still be stored. May be called twice. */
-  clientClosed(): void;
+  clientClosed?(): void;
 }
 
 /**

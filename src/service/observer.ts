@@ -2,8 +2,6 @@ import type { Tally } from '../access/tally.ts';
 import type { CreateObserver, Observe } from '../api/observer.ts';
 import { type ProblemName, problemNames, type Refusal } from '../contract/problems.ts';
 import type { Exchange, ListenerEvents } from '../http/exchange.ts';
-import type { Transaction } from '../store/commit-queue.ts';
-import type { CreateOutcome } from '../store/plants.ts';
 import {
   count,
   type httpThreadLayout,
@@ -25,15 +23,7 @@ export class ObservedCreate implements CreateObserver {
     this.measures = measures;
   }
 
-  received(): void {}
-
-  queued(): void {}
-
-  settled(
-    outcome: CreateOutcome | 'failed',
-    _transaction: Transaction | undefined,
-    _failure: string | undefined,
-  ): void {
+  settled(...[outcome]: Parameters<CreateObserver['settled']>): void {
     count(this.measures[outcome]);
     const seconds = (performance.now() - this.beganMs) / 1_000;
     observe(this.measures.createSeconds, secondsBounds, seconds);
@@ -43,8 +33,6 @@ export class ObservedCreate implements CreateObserver {
   refused(problem: ProblemName): void {
     this.sender.noteRefused(problem);
   }
-
-  clientClosed(): void {}
 }
 
 /** Makes the observer of a request that is traced. */

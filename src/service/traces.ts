@@ -26,6 +26,7 @@ import {
   ParentBasedSampler,
 } from '@opentelemetry/sdk-trace-base';
 import type { Tally } from '../access/tally.ts';
+import type { CreateObserver } from '../api/observer.ts';
 import { type ProblemName, problems } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
 import { version } from '../program.ts';
@@ -110,7 +111,7 @@ interface TraceOptions {
 }
 
 /** A create whose span has the children `receive`, `wait` and `commit`. */
-class TracedCreate extends ObservedCreate {
+class TracedCreate extends ObservedCreate implements CreateObserver {
   private readonly tracer: Tracer;
   private readonly span: Span;
   private readonly commit: Attributes;
@@ -125,16 +126,16 @@ class TracedCreate extends ObservedCreate {
     this.commit = options.commit;
   }
 
-  override received(): void {
+  received(): void {
     this.child('receive', this.startedAtMs).end();
   }
 
-  override queued(): void {
+  queued(): void {
     this.queuedAtMs = Date.now();
   }
 
   override settled(
-    ...[outcome, transaction, failure]: Parameters<ObservedCreate['settled']>
+    ...[outcome, transaction, failure]: Parameters<CreateObserver['settled']>
   ): void {
     super.settled(outcome, transaction, failure);
     const nowMs = Date.now();
@@ -162,7 +163,7 @@ class TracedCreate extends ObservedCreate {
   }
 
   /** Ends the span, unless the plant waits or is being committed. */
-  override clientClosed(): void {
+  clientClosed(): void {
     this.isClientGone = true;
     if (this.queuedAtMs === undefined) this.endWithoutReply();
   }
