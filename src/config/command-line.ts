@@ -5,14 +5,7 @@ import { type Flag, type FlagName, flags, type Values } from './flags.ts';
 import { suggestion } from './suggestion.ts';
 import { UsageError } from './values.ts';
 
-export interface Setting {
-  readonly name: string;
-  readonly value: string;
-  readonly default: string | null;
-  readonly source: 'flag' | 'variable' | 'default';
-  /** What the service uses, where the value does not say it. */
-  readonly inForce: string | null;
-}
+export type Setting = ReturnType<typeof setting>[number];
 
 /** Not a flag: other users of the machine can read command lines. */
 export const tokenVariable = 'PLANT_STORE_TOKEN';
@@ -72,15 +65,16 @@ function setting(
   value: unknown,
   typed: string | boolean | undefined,
   env: Environment,
-): Setting[] {
+) {
   const flag: Flag<unknown> = flags[name];
   if (value === undefined) return [];
   const variable = variableText(name, env);
   const text = flag.show?.(value) ?? `${typed ?? variable ?? flag.default}`;
-  const source = typed !== undefined ? 'flag' : variable !== undefined ? 'variable' : 'default';
+  const origin = variable === undefined ? 'default' : 'variable';
+  const source = typed === undefined ? origin : 'flag';
   const isPath = ['FILE', 'FOLDER'].includes(flag.placeholder) && flag.show === undefined;
   const inForce = isPath ? resolve(text) : null;
-  return [{ name, value: text, default: flag.default ?? null, source, inForce }];
+  return [{ name, value: text, default: flag.default ?? null, source, inForce } as const];
 }
 
 function flagValue(name: FlagName, typed: string | boolean | undefined, env: Environment): unknown {

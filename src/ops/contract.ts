@@ -98,9 +98,7 @@ export interface Sample {
   readonly connections: number;
 }
 
-export interface SampleList {
-  readonly samples: readonly Sample[];
-}
+export type SampleList = { readonly samples: readonly Sample[] };
 
 /** It never holds a body, a query or the secret of a token. */
 export interface RefusedRequest {
@@ -115,9 +113,7 @@ export interface RefusedRequest {
   readonly client: string;
 }
 
-export interface RefusalList {
-  readonly refusals: readonly RefusedRequest[];
-}
+export type RefusalList = { readonly refusals: readonly RefusedRequest[] };
 
 export interface StoredPlant {
   /** Text, because a number of JavaScript does not hold every int64. */
@@ -258,6 +254,4 @@ export interface BackupList {
   readonly running: RunningBackup | null;
 }
 
-export interface Configuration {
-  readonly settings: readonly Setting[];
-}
+export type Configuration = { readonly settings: readonly Setting[] };

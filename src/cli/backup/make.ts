@@ -24,14 +24,6 @@ import {
 import { claimFolder, nextName, thinBackups, unfinishedPath } from './folder.ts';
 import { withUnfinishedFolder } from './unfinished-folder.ts';
 
-interface NewBackup extends Manifest {
-  readonly file: string;
-  /** Number of older backups that were removed after this backup was made. */
-  readonly removed: number;
-  /** Why none was removed, as a sentence. */
-  readonly warning?: string;
-}
-
 /**
  * Adds a backup to the folder, and then removes the backups that no rule keeps.
  *
@@ -46,7 +38,7 @@ export async function backUpIntoFolder(
   rules: Retention,
   location: StoreLocation,
   terminal: Terminal,
-): Promise<NewBackup> {
+) {
   if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory())
     throw new CommandError(
       `there is no folder ${folder}, in which the backups are kept; make the folder`,
@@ -69,10 +61,10 @@ export async function backUpIntoFolder(
     },
   });
   await recordBackup(location, file, manifest, terminal);
-  if (doubts.length === 0)
-    return { file, ...manifest, removed: await thinBackups(folder, store, rules) };
-  const warning = `No older backup was removed: ${doubts.join('; ')}.`;
-  return { file, ...manifest, removed: 0, warning };
+  const made = { file, ...manifest };
+  if (doubts.length > 0)
+    return { ...made, removed: 0, warning: `No older backup was removed: ${doubts.join('; ')}.` };
+  return { ...made, removed: await thinBackups(folder, store, rules), warning: undefined };
 }
 
 /**

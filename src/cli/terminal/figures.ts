@@ -12,5 +12,5 @@ export function printFigures(
     return;
   }
   for (const [name, value] of Object.entries(figures))
-    print(`${name.padEnd('schemaVersion'.length)}  ${value ?? 'none'}`);
+    if (value !== undefined) print(`${name.padEnd('schemaVersion'.length)}  ${value ?? 'none'}`);
 }
