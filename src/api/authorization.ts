@@ -74,10 +74,7 @@ function tokensUnavailable({ cause }: Outage): Refusal {
   return new Refusal('storeUnavailable', message, undefined, cause);
 }
 
-const tokenMissing = new Refusal(
-  'tokenMissing',
-  'There is no bearer token. Send the header `Authorization: Bearer TOKEN`.',
-);
+const tokenMissing = new Refusal('tokenMissing');
 
 function malformed(why: string): Refusal {
   return new Refusal('authorizationMalformed', `The Authorization header is malformed: ${why}.`);

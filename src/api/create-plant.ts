@@ -124,31 +124,18 @@ class Create implements BodyTaker, WaitingPlant {
         return sendRefusal(this.exchange, idTaken(this.id));
       default:
         if (settlement.failure === 'defect') return sendDefect(this.exchange, settlement);
-        return sendRefusal(this.exchange, uncertain(settlement));
+        // The plant may be stored.
+        return sendRefusal(this.exchange, unavailable(settlement));
     }
   }
 }
 
-function uncertain(error: StoreError): Refusal {
-  return unavailable(
-    'The store cannot take writes now. Retry with the same id: that is safe, also if ' +
-      'this plant was stored.',
-    error,
-  );
-}
-
 function notTaken(offer: Exclude<Offer, 'queued'>): Refusal {
-  if (offer === 'full')
-    return new Refusal(
-      'overloaded',
-      'Too many plants are waiting to be stored. This one was not stored; retry later.',
-    );
-  return unavailable(
-    'The store cannot take writes now. This plant was not stored; retry later.',
-    offer,
-  );
+  if (offer === 'full') return new Refusal('overloaded');
+  const message = 'The store cannot take writes now. This plant was not stored; retry later.';
+  return unavailable(offer, message);
 }
 
-function unavailable(message: string, error: StoreError): Refusal {
+function unavailable(error: StoreError, message?: string): Refusal {
   return new Refusal('storeUnavailable', message, undefined, causeOf(error));
 }

@@ -44,8 +44,4 @@ export function routes(options: RoutesOptions): Handle {
   };
 }
 
-const pathUnknown = new Refusal(
-  'pathUnknown',
-  'There is nothing at this path. Plants are created at /plants, below the base path of ' +
-    'the service; /docs tells how.',
-);
+const pathUnknown = new Refusal('pathUnknown');

@@ -60,12 +60,7 @@ export function newPlant(
   tag: string | undefined,
 ): NewPlant | Refusal {
   const id = int64FromLiteral(idLiteral);
-  if (id === undefined) {
-    return new Refusal(
-      'idNotInt64',
-      '`id` must be an integer from -9223372036854775808 to 9223372036854775807.',
-    );
-  }
+  if (id === undefined) return new Refusal('idNotInt64');
   if (!isStorable(name)) return notStorable('name');
   if (tag !== undefined && !isStorable(tag)) return notStorable('tag');
   return { id, name, tag };

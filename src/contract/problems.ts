@@ -10,7 +10,7 @@ export interface Problem {
 }
 
 export interface ClientProblem extends Problem {
-  /** A message as the service sends it. A test compares it with a reply. */
+  /** The message of a refusal that has no other. A test compares it with a reply. */
   readonly example: string;
 }
 
@@ -247,7 +247,7 @@ export class Refusal {
 
   constructor(
     problem: ProblemName,
-    message: string,
+    message: string = problems[problem].example,
     headers?: Readonly<Record<string, string>>,
     cause?: string,
   ) {

@@ -304,11 +304,5 @@ export class Connection {
   }
 }
 
-const tooSlow = new Refusal(
-  'requestTimeout',
-  'The request took too long to arrive. Nothing was stored; send it again.',
-);
-const shuttingDown = new Refusal(
-  'shuttingDown',
-  'The service is shutting down. Nothing was stored; retry later.',
-);
+const tooSlow = new Refusal('requestTimeout');
+const shuttingDown = new Refusal('shuttingDown');

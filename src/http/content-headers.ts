@@ -31,10 +31,7 @@ export function isJsonInUtf8(contentTypes: readonly string[] | undefined): boole
   );
 }
 
-const notJson = new Refusal(
-  'mediaTypeUnsupported',
-  'The body must have the header `Content-Type: application/json`, and be encoded as UTF-8.',
-);
+const notJson = new Refusal('mediaTypeUnsupported');
 const compressed = new Refusal(
   'mediaTypeUnsupported',
   'The body must not be compressed: send it without the header `Content-Encoding`.',

@@ -196,18 +196,9 @@ export const targetMalformed = new Refusal(
 );
 const notARequestLine = malformed('the first line is not a request line');
 const malformedField = malformed('a header or trailer line is malformed');
-export const headersTooLarge = new Refusal(
-  'headersTooLarge',
-  'The header fields are too large. Send fewer or shorter fields.',
-);
-const versionUnsupported = new Refusal(
-  'versionUnsupported',
-  'The supported versions are HTTP/1.1 and HTTP/1.0.',
-);
-const expectationFailed = new Refusal(
-  'expectationFailed',
-  'The only supported expectation is 100-continue.',
-);
+export const headersTooLarge = new Refusal('headersTooLarge');
+const versionUnsupported = new Refusal('versionUnsupported');
+const expectationFailed = new Refusal('expectationFailed');
 const noTunnels = new Refusal(
   'methodNotAllowed',
   'The service is not a proxy and does not support CONNECT.',
