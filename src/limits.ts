@@ -39,7 +39,7 @@ export const limits = {
     /** On one thread. A further handshake ends the oldest. */
     handshakesMax: 256,
     handshakeMs: 10 * second,
-    /** From the first byte of a request to its last byte. Default of `--request-timeout`. */
+    /** From the first byte of a request to its last byte. */
     requestMs: 30 * second,
     /** A connection without a request. Load balancers wait 60 s, so they close first. */
     idleMs: 65 * second,
@@ -60,7 +60,6 @@ export const limits = {
   service: {
     /** HTTP threads on a machine with many cores. Default of `--http-threads`. */
     httpThreadsAuto: 4,
-    /** Open connections, file descriptors permitting. */
     connectionsMax: 20_000,
     /** The service does not start with file descriptors for fewer connections. */
     connectionsMin: 8,
@@ -72,7 +71,6 @@ export const limits = {
     opsConnectionsMin: 32,
     opsConnectionsMax: 512,
     descriptorsPerOpsConnection: 8,
-    /** Default of `--drain-timeout`. */
     drainMs: 10 * second,
     /** A SIGINT this long after the first signal ends the process at once. */
     interruptAgainMs: second,
@@ -81,7 +79,6 @@ export const limits = {
     /** Refusals with a line in one interval. One line counts the others. */
     refusalLinesMax: 10,
     logSummaryMs: second,
-    /** Further lines are dropped. */
     logLinesMax: 2_000,
     logRetryMs: 100,
     /** The count of dropped lines ends here. */
@@ -125,7 +122,6 @@ export const limits = {
     refusalsAtOnce: 1_000,
     refusalDelayMs: 50,
     sessionMs: 12 * 3_600 * second,
-    /** The oldest session ends first. */
     sessionsPerTokenMax: 20,
     signInLinkMs: 60 * second,
     /** Sessions and unused sign-in links of the command line. */
@@ -161,7 +157,6 @@ export const limits = {
   },
 
   store: {
-    /** Default of `--queue-limit`. */
     queuePlantsMax: 10_000,
     /** Of waiting plants, counted as the bytes of their bodies. */
     queueBytesMax: 32 * MiB,
@@ -281,12 +276,10 @@ export const limits = {
     lockMs: 10 * second,
     /** One read of a database, which may go through all plants. */
     readMs: 10 * 60 * second,
-    /** The answer of a running service. */
     healthMs: 5 * second,
     replyBytesMax: 16 * MiB,
     /** A browser command that still runs has succeeded. */
     browserMs: second,
-    /** Usual size: 500 bytes. */
     manifestBytesMax: 64 * KiB,
     /** `doctor` and alerts warn of an older backup. */
     backupAgeMs: 7 * 24 * 3_600 * second,
@@ -320,7 +313,6 @@ export const limits = {
     syncMs: second,
     /** No drive syncs faster, unless its cache survives a power loss. */
     syncMsMin: 0.02,
-    /** A server that starts, or answers a create, later than this has failed. */
     answerMs: 60 * second,
   },
 
@@ -370,7 +362,6 @@ export const limits = {
     liveTokensEveryMs: 60 * second,
     /** Names of clients or tokens in one line of what needs attention. */
     attentionNamesMax: 5,
-    /** Refusals that operators see. */
     refusalsKept: 1_000,
     /** Wrong tokens that are answered at once; interval of further answers. */
     guessesAtOnce: 5,
@@ -383,7 +374,6 @@ export const limits = {
     searchMs: 250,
     /** Reads that wait for one another. Further reads are refused. */
     readsMax: 16,
-    /** One read of a database. */
     readMs: 10 * second,
     /** The thread for reads ends after this time without a read. */
     readerIdleMs: 10 * second,
@@ -397,9 +387,7 @@ export const limits = {
     backupsEveryMs: second,
     /** One look into the folder, which may be on a network drive. */
     backupsMs: 4 * second,
-    /** Life of a token that the console creates. */
     tokenDaysMax: 36_500,
-    /** Revoked and expired tokens that the console shows. */
     pastTokensShown: 1_000,
   },
 } as const;
@@ -408,11 +396,10 @@ export type Limits = Widened<typeof limits>;
 type Widened<T> = { readonly [K in keyof T]: T[K] extends number ? number : Widened<T[K]> };
 
 /** @throws Error that says which two bounds contradict each other */
-export function demandFit({ access, cli, disk, http, ops, sqlite, store }: Limits): void {
+export function demandFit({ access, disk, http, ops, sqlite, store }: Limits): void {
   const rules: readonly (readonly [isKept: boolean, rule: string])[] = [
     [http.headersMs <= http.requestMs, 'header fields are a part of the request'],
     [http.bodyBytesMax <= store.queueBytesMax, 'the queue has room for the largest plant'],
-    [ops.backupsMs < cli.healthMs, 'a folder of backups that hangs does not hold `status` up'],
     [store.queueBytesMax <= http.arrivingBytesMax, 'a plant that fits into the queue can arrive'],
     [access.refreshMs < access.staleMs, 'tokens are read again before they are stale'],
     [

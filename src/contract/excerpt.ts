@@ -17,12 +17,10 @@ export function excerpt(text: string): string {
 /** Invisible in a log, or commands to a terminal: controls, direction marks, byte order mark. */
 const invisible = /[\p{C}\p{Zl}\p{Zp}]/u;
 
-function escaped(character: string): string {
+/** As in JSON, and so without invisible characters. */
+export function escaped(character: string): string {
   const inJson = JSON.stringify(character).slice(1, -1);
-  return inJson === character && invisible.test(character) ? unitsOf(character) : inJson;
-}
-
-function unitsOf(character: string): string {
+  if (inJson !== character || !invisible.test(character)) return inJson;
   const units = character.split('').map((unit) => unit.charCodeAt(0).toString(16).padStart(4, '0'));
   return units.map((unit) => `\\u${unit}`).join('');
 }

@@ -20,10 +20,11 @@ export const doctor = command({
     'plant-store doctor --store postgres://plants@db.example.org/plants',
   ],
   async run({ values }, terminal) {
+    const ofIssuers = await Promise.all((jwtRules(values)?.issuers ?? []).map(issuerFinding));
     const findings = [
       ...(await commandsOf(values.store).check(terminal.userId)),
       ...(await certificateFindings(values)),
-      ...(await Promise.all((jwtRules(values)?.issuers ?? []).map(issuerFinding))),
+      ...ofIssuers.map((finding) => ({ name: 'issuer', ...finding })),
     ];
     if (values.json)
       for (const { level, name, says } of findings)
@@ -45,11 +46,7 @@ function printFindings(findings: readonly NamedFinding[], { print, width }: Term
   }
 }
 
-async function issuerFinding(issuer: string): Promise<NamedFinding> {
-  return { name: 'issuer', ...(await findingOf(issuer)) };
-}
-
-async function findingOf(issuer: string): Promise<Finding> {
+async function issuerFinding(issuer: string): Promise<Finding> {
   try {
     const reply = await fetchKeys(issuer, AbortSignal.timeout(limits.jwt.fetchMs));
     const body = (await reply.json().catch(() => undefined)) as { keys?: unknown } | undefined;

@@ -121,9 +121,12 @@ function standbys({
       'start the standbys: until then creates get 503',
     );
   }
-  const figure = found
-    .map(({ name, kind = 'connected', lagBytes }) => `${name} (${kind}${lagText(lagBytes)})`)
-    .join(', ');
+  const texts = found.map(({ name, kind = 'connected', lagBytes }) => {
+    // Only superusers and members of pg_monitor may see more than the names.
+    const lag = lagBytes === undefined ? '' : `, ${sizeText(lagBytes)} behind`;
+    return `${name} (${kind}${lag})`;
+  });
+  const figure = texts.join(', ');
   const isBehind = found.some(({ lagBytes = 0 }) => lagBytes > limits.postgres.standbyLagBytesHigh);
   return isBehind
     ? warning(
@@ -131,11 +134,6 @@ function standbys({
         'a standby is far behind: a failover to it takes long, or loses plants if it is async',
       )
     : ok(figure);
-}
-
-/** A database shows more than the names only to superusers and members of pg_monitor. */
-function lagText(bytes: number | undefined): string {
-  return bytes === undefined ? '' : `, ${sizeText(bytes)} behind`;
 }
 
 /** postgresql.org/support/versioning */

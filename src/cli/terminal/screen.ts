@@ -1,6 +1,7 @@
 import type { WriteStream } from 'node:tty';
 import { styleText } from 'node:util';
 import type { Environment } from '../../config/environment.ts';
+import { escaped } from '../../contract/excerpt.ts';
 
 export type Style = 'heading' | 'good' | 'warning' | 'bad';
 
@@ -48,8 +49,5 @@ const controls = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu;
 
 /** Escapes control characters as JSON does, so that a line of JSON keeps its meaning. */
 export function visible(text: string): string {
-  return text.replace(controls, (one) => {
-    const escaped = JSON.stringify(one).slice(1, -1);
-    return escaped === one ? `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}` : escaped;
-  });
+  return text.replace(controls, escaped);
 }

@@ -7,7 +7,6 @@ import type { Store } from '../../store/store.ts';
 import type { TokenRecord } from '../../store/tokens.ts';
 import { commandFor, engineOf, openReader, openStore } from '../../stores.ts';
 import {
-  type CopyCounts,
   comparePlants,
   copyPlants,
   type IdSample,
@@ -44,7 +43,10 @@ export async function makeStoreCopy(
   const counts = noneCopied();
   using _ = isTemporary
     ? undefined
-    : atInterruption(terminal, 'the copy', () => progressText(counts));
+    : atInterruption(terminal, 'the copy', () => {
+        const done = `${counts.created} plants were copied until then`;
+        return `${done}, and ${counts.same} existed already; run it again to go on`;
+      });
   await using reader = await openReader(from, limits.cli.readMs);
   await using snapshot = await reader.openSnapshot();
   // After the snapshot, so that the token of each plant is among them.
@@ -70,11 +72,6 @@ export async function makeStoreCopy(
     target: await readBack(store, plants, terminal),
     took,
   };
-}
-
-function progressText({ created, same }: CopyCounts): string {
-  const done = `${created} plants were copied until then, and ${same} existed already`;
-  return `${done}; run it again to go on`;
 }
 
 async function copyTokens(

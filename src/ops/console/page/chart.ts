@@ -49,9 +49,7 @@ function figure(value: number | null): string {
   return count(value, value >= 100 ? 0 : value >= 10 ? 1 : 2);
 }
 
-function shortText(value: number): string {
-  return value.toLocaleString('en', { notation: 'compact' });
-}
+const compact = new Intl.NumberFormat('en', { notation: 'compact' });
 
 function clockText(ms: number): string {
   return new Date(ms).toLocaleTimeString('sv-SE');
@@ -130,7 +128,7 @@ function optionsFor(
         values: (_, seconds) => seconds.map((at) => clockText(at * 1_000).slice(0, -':ss'.length)),
         incrs: [60, 120, 300, 600],
       },
-      { ...axis, size: 44, space: 30, values: (_, values) => values.map(shortText) },
+      { ...axis, size: 44, space: 30, values: (_, values) => values.map(compact.format) },
     ],
     series: [
       {},

@@ -48,7 +48,10 @@ function Filters({ query }: { query: URLSearchParams }) {
   const search = (event: SubmitEvent) => {
     event.preventDefault();
     const form = new FormData(event.currentTarget as HTMLFormElement);
-    for (const [name] of timeFields) form.set(name, isoText(`${form.get(name)}`));
+    for (const [name] of timeFields) {
+      const local = `${form.get(name)}`;
+      if (local !== '') form.set(name, new Date(local).toISOString());
+    }
     const all = [...form].map(([name, value]) => [name, `${value}`.trim()]);
     const wanted = new URLSearchParams(all.filter(([, value]) => value !== ''));
     location.hash = `#/plants?${wanted}`;
@@ -74,10 +77,6 @@ function Filters({ query }: { query: URLSearchParams }) {
     field('Id', { name: 'id', inputMode: 'numeric', defaultValue: query.get('id') ?? '' }),
     h('button', { class: 'main' }, 'Search'),
   );
-}
-
-function isoText(local: string): string {
-  return local === '' ? '' : new Date(local).toISOString();
 }
 
 function inputText(iso: string): string {

@@ -63,16 +63,12 @@ const unseen = /([[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]--[\u200c\u200d\u{e0020}-\u{e007f}]]
 /** A text of a client, with each invisible character as its code point. */
 export function ExactText({ text }: { text: string }) {
   if (text === '') return h('span', { class: 'quiet' }, '(empty)');
-  const pieces = text
-    .split(unseen)
-    .map((piece, index) =>
-      index % 2 === 0 ? piece : h(Badge, { tone: 'warning', text: codePoint(piece) }),
-    );
+  const pieces = text.split(unseen).map((piece, index) => {
+    if (index % 2 === 0) return piece;
+    const codePoint = piece.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0');
+    return h(Badge, { tone: 'warning', text: `U+${codePoint}` });
+  });
   return h('bdi', { class: 'exact' }, pieces);
-}
-
-function codePoint(character: string): string {
-  return `U+${character.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0')}`;
 }
 
 type Tone = 'good' | 'warning' | 'bad' | '';
