@@ -35,7 +35,7 @@ export function openBackupFolder(folder: string, store: string) {
           if (!isSystemError(error)) throw error;
           return nothing(`the folder cannot be read (${error.message})`);
         }),
-      { forMs: limits.ops.backupsEveryMs },
+      limits.ops.backupsEveryMs,
     );
   let recent = readAgain();
   return {

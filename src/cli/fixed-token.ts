@@ -8,11 +8,8 @@ import { CommandError } from './command.ts';
 /** The log warns of a shorter fixed token. 32 characters of base64 are 192 bits. */
 export const fixedTokenChars = 32;
 
-export function fixedToken(
-  file: string | undefined,
-  env: Environment,
-  charsMax: number,
-): string | undefined {
+export function fixedToken(file: string | undefined, env: Environment): string | undefined {
+  const { tokenCharsMax: charsMax } = limits.access;
   const fromEnv = env[tokenVariable];
   if (fromEnv !== undefined && file !== undefined) {
     throw new UsageError(`${tokenVariable} and --token-file are both given; remove one of them`);

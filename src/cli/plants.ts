@@ -140,11 +140,11 @@ function filePrinter(format: FormatName, { write }: Terminal): Table<StoredPlant
 
 const plantColumns: readonly Column<StoredPlant>[] = [
   { head: 'ID', kind: 'number', cell: ({ id }) => `${id}` },
-  { head: 'NAME', kind: 'text', cell: ({ name }) => name || '""' },
+  { head: 'NAME', cell: ({ name }) => name || '""' },
   // An empty tag and no tag differ.
-  { head: 'TAG', kind: 'text', cell: ({ tag }) => (tag === '' ? '""' : (tag ?? '')) },
-  { head: 'CREATED', kind: 'text', cell: (plant) => detailsOf(plant).createdAt },
-  { head: 'BY', kind: 'text', cell: ({ createdBy }) => createdBy },
+  { head: 'TAG', cell: ({ tag }) => (tag === '' ? '""' : (tag ?? '')) },
+  { head: 'CREATED', cell: (plant) => detailsOf(plant).createdAt },
+  { head: 'BY', cell: ({ createdBy }) => createdBy },
 ];
 
 function matchOf(values: Values<(typeof matchFlags)[number]>, nowMs: number): PlantMatch {

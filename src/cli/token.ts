@@ -195,18 +195,18 @@ type Listed = ReturnType<typeof listed>;
 function tokenColumns(moment: (time: string) => string): readonly Column<Listed>[] {
   const orNever = (time: string | undefined) => (time === undefined ? 'never' : moment(time));
   return [
-    { head: 'NAME', kind: 'text', cell: ({ name }) => name },
-    { head: 'ROLE', kind: 'text', cell: ({ role }) => role },
-    { head: 'STATE', kind: 'text', cell: ({ state }) => state },
-    { head: 'CREATED', kind: 'text', cell: ({ createdAt }) => moment(createdAt) },
+    { head: 'NAME', cell: ({ name }) => name },
+    { head: 'ROLE', cell: ({ role }) => role },
+    { head: 'STATE', cell: ({ state }) => state },
+    { head: 'CREATED', cell: ({ createdAt }) => moment(createdAt) },
     {
       head: 'ENDS',
-      kind: 'text',
+
       cell: ({ revokedAt, expiresAt }) => orNever(revokedAt ?? expiresAt),
     },
-    { head: 'LAST USED', kind: 'text', cell: ({ lastUsedAt }) => orNever(lastUsedAt) },
-    { head: 'RATE', kind: 'text', cell: ({ rate }) => rate ?? 'any' },
-    { head: 'BY', kind: 'text', cell: ({ createdBy }) => createdBy ?? '-' },
+    { head: 'LAST USED', cell: ({ lastUsedAt }) => orNever(lastUsedAt) },
+    { head: 'RATE', cell: ({ rate }) => rate ?? 'any' },
+    { head: 'BY', cell: ({ createdBy }) => createdBy ?? '-' },
   ];
 }
 

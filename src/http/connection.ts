@@ -24,8 +24,6 @@ export interface ConnectionOptions {
   readonly silent: Set<Connection>;
   readonly bodyBytesMax: number;
   readonly handle: Handle;
-  readonly headersMs: number;
-  readonly requestMs: number;
   readonly idleMs: number;
   /** A client that takes nothing of its replies for so long does not read. */
   readonly stuckMs: number;
@@ -114,7 +112,7 @@ export class Connection {
     const head = this.reader.readHead();
     if (head instanceof Refusal) return this.refuse(head);
     if (head) return this.begin(head);
-    this.deadlines.limitRequest(this.options.headersMs);
+    this.deadlines.limitRequest(limits.http.headersMs);
     return false;
   }
 
@@ -183,7 +181,7 @@ export class Connection {
       return true;
     }
     if (this.reader.isEnded) return this.refuse(endedEarly);
-    if (exchange.reply === undefined) this.deadlines.limitRequest(this.options.requestMs);
+    if (exchange.reply === undefined) this.deadlines.limitRequest(limits.http.requestMs);
     return false;
   }
 

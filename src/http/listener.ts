@@ -8,7 +8,7 @@ import { RememberedHeads } from './remembered-heads.ts';
 import type { TlsMaterial } from './tls.ts';
 
 export interface ListenerOptions
-  extends Omit<ConnectionOptions, 'listener' | 'silent' | 'headersMs' | 'stuckMs'> {
+  extends Omit<ConnectionOptions, 'listener' | 'silent' | 'stuckMs'> {
   readonly host: string;
   readonly port: number;
   readonly tls?: TlsMaterial | undefined;
@@ -40,10 +40,9 @@ export async function listen(options: ListenerOptions) {
     ...options,
     listener: state,
     silent,
-    headersMs: Math.min(limits.http.headersMs, options.requestMs),
-    // A request arrives, or gets 408, within `requestMs`, and is answered within `answerMs` after
-    // that. A client that takes nothing for clearly longer does not read.
-    stuckMs: options.requestMs + options.answerMs + limits.http.lingerMs,
+    // A request arrives, or gets 408, within `limits.http.requestMs`, and is answered within
+    // `answerMs` after that. A client that takes nothing for clearly longer does not read.
+    stuckMs: limits.http.requestMs + options.answerMs + limits.http.lingerMs,
   };
 
   const tls = options.tls && (await loadTls()).openTlsLayer(options.tls, serve, refusePlain);

@@ -51,7 +51,6 @@ export function listenForOperators(options: OperatorListenerOptions): Promise<Li
     reusePort: options.reusePort,
     backlog: limits.ops.backlog,
     bodyBytesMax: limits.ops.bodyBytesMax,
-    requestMs: limits.http.requestMs,
     answerMs: limits.ops.readMs,
     idleMs: limits.ops.idleMs,
     // `eviction` bounds them.

@@ -1,20 +1,18 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { limits } from '../limits.ts';
 
-interface Reuse {
-  /** From the end of the load. Default: for ever. */
-  readonly forMs?: number;
-  /** The same for a load that has failed. Default: the next call loads again. */
-  readonly failureMs?: number;
-}
-
-/** Loads on demand. Calls share the load under way, and its result for the time given. */
+/**
+ * Loads on demand. Calls share the load under way, and its result for the time given. After a
+ * failure, the next call loads again.
+ *
+ * @param forMs from the end of the load
+ */
 export function reused<T>(
   load: () => Promise<T>,
-  { forMs = Number.POSITIVE_INFINITY, failureMs = 0 }: Reuse = {},
+  forMs = Number.POSITIVE_INFINITY,
 ): () => Promise<T> {
   let result: Promise<T> | undefined;
-  let untilMs = Number.POSITIVE_INFINITY;
+  let untilMs = 0;
   const keepFor = (ms: number) => () => {
     untilMs = performance.now() + ms;
   };
@@ -22,7 +20,7 @@ export function reused<T>(
     if (result !== undefined && performance.now() < untilMs) return result;
     untilMs = Number.POSITIVE_INFINITY;
     result = load();
-    result.then(keepFor(forMs), keepFor(failureMs));
+    result.then(keepFor(forMs), keepFor(0));
     return result;
   };
 }

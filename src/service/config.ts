@@ -37,7 +37,6 @@ export interface ServiceConfig extends OperatorConfig {
   readonly basePath: string;
   readonly fixedToken: string | undefined;
   readonly bodyBytesMax: number;
-  readonly requestMs: number;
   readonly commitMs: number;
   /** Of a collector, with its path. Undefined: no traces are exported. */
   readonly tracesUrl: string | undefined;

@@ -6,8 +6,8 @@ import { visible } from './screen.ts';
 
 export interface Column<R> {
   readonly head: string;
-  /** `text` is shortened on a terminal, and a `number` is aligned to the right. */
-  readonly kind: 'text' | 'number';
+  /** A number is aligned to the right. Any other cell is shortened on a terminal. */
+  readonly kind?: 'number';
   readonly cell: (row: R) => string;
 }
 
@@ -51,7 +51,7 @@ export function openTable<R>(
       rows.push(
         columns.map(({ kind, cell }) => {
           const text = cell(row);
-          return width !== undefined && kind === 'text' ? shortened(visible(text)) : text;
+          return width !== undefined && kind !== 'number' ? shortened(visible(text)) : text;
         }),
       );
       return rows.length < limits.cli.tableRowsMeasured ? undefined : end();

@@ -23,7 +23,7 @@ export interface OverviewSources extends StoreSources {
 
 /** Operators who ask in the same second get the same overview. */
 export function showOverview(sources: OverviewSources): Handler {
-  const recent = reused(() => overview(sources), { forMs: limits.ops.overviewEveryMs });
+  const recent = reused(() => overview(sources), limits.ops.overviewEveryMs);
   return async () => answerJson(await recent());
 }
 

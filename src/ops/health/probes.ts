@@ -9,16 +9,15 @@ import type { Health } from './health.ts';
 export type Probes = Readonly<Record<string, () => Promise<Answer>>>;
 
 export function probes({ check }: Health, figures: () => Promise<Figures>): Probes {
-  const onlyUnderWay = { forMs: 0 };
   return {
     '/livez': async () => answerJson({ live: true }),
     '/readyz': reused(async () => {
       const readiness = await check();
       return answerJson(readiness, readiness.ready ? 200 : 503);
-    }, onlyUnderWay),
+    }, 0),
     '/metrics': reused(async () => {
       const headers = { 'Content-Type': metricsContentType };
       return { status: 200, headers, body: metricsText(await figures()) };
-    }, onlyUnderWay),
+    }, 0),
   };
 }

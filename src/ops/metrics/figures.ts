@@ -46,7 +46,7 @@ export type Figures = Awaited<ReturnType<typeof gatherFigures>>;
 
 /** Reads the tokens in force, at most once in `limits.ops.liveTokensEveryMs`. */
 export function liveTokensOf(store: TokenReader): () => Promise<readonly TokenRecord[]> {
-  return reused(() => store.liveTokens(Date.now()), { forMs: limits.ops.liveTokensEveryMs });
+  return reused(() => store.liveTokens(Date.now()), limits.ops.liveTokensEveryMs);
 }
 
 const inUseMs = 24 * 3_600_000;
