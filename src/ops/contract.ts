@@ -35,7 +35,7 @@ export interface StoreSizes {
 
 export interface Backup {
   readonly file: string;
-  /** The file is not on the machine of the service. That of a database may be on another. */
+  /** False for a database, whose backups may be on another machine. */
   readonly isFileGone: boolean;
   readonly finishedAt: Time;
   readonly plants: number;

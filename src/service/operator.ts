@@ -12,14 +12,19 @@ import { startHeartbeat } from '../ops/health/heartbeat.ts';
 import { probes } from '../ops/health/probes.ts';
 import { listenForOperators } from '../ops/listener.ts';
 import { bestEffort } from '../ops/loading.ts';
-import { type FigureSources, gatherFigures, liveTokensOf } from '../ops/metrics/figures.ts';
+import {
+  type FigureSources,
+  gatherFigures,
+  type LastBackup,
+  liveTokensOf,
+} from '../ops/metrics/figures.ts';
 import { plantCount } from '../ops/metrics/plant-count.ts';
 import { createsOf, startSamples } from '../ops/metrics/samples.ts';
 import { openReaderThread, type ReaderThread } from '../ops/reader.ts';
 import type { RefusedRequests } from '../ops/refused-requests.ts';
 import type { TokenFigureTable } from '../ops/token-figures.ts';
 import { startThread, version } from '../program.ts';
-import type { BackupReader, BackupRecord } from '../store/backups.ts';
+import type { BackupReader } from '../store/backups.ts';
 import type { StoreLocation } from '../store/location.ts';
 import type { SharedStore } from '../store/store.ts';
 import { engineOf } from '../stores.ts';
@@ -93,7 +98,6 @@ export async function openOperator(options: OperatorOptions): Promise<Operator> 
         promise,
         version,
         log,
-        isAbsent: isAbsentLater,
         location: engineOf(config.store).wholeText,
         settings: inForce(settings, new URL(listener.origin).port, options),
         startedAtMs: performance.timeOrigin,
@@ -221,12 +225,14 @@ const resourceLimits = { maxYoungGenerationSizeMb: 1 };
 async function lastBackupOf(
   location: StoreLocation,
   store: BackupReader,
-): Promise<BackupRecord | undefined> {
+): Promise<LastBackup | undefined> {
   const newestFirst = await store.listBackups();
   const isLocal = engineOf(location).file !== undefined;
   for (const backup of newestFirst)
-    if (!isLocal || !(await bestEffort(isAbsentLater(backup.file)))) return backup;
-  return newestFirst[0];
+    if (!isLocal || !(await bestEffort(isAbsentLater(backup.file))))
+      return { ...backup, isFileGone: false };
+  const [newest] = newestFirst;
+  return newest && { ...newest, isFileGone: true };
 }
 
 function openReader(location: StoreLocation, log: Log): ReaderThread {

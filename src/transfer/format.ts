@@ -15,11 +15,7 @@ export interface PlantFileReader {
 }
 
 /** The titles of the columns that hold the members of a plant, where a file has its own titles. */
-export interface ColumnTitles {
-  readonly id?: string;
-  readonly name?: string;
-  readonly tag?: string;
-}
+export type ColumnTitles = Partial<Readonly<Record<'id' | 'name' | 'tag', string>>>;
 
 export interface TableOptions {
   readonly titles?: ColumnTitles | undefined;

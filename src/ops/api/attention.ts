@@ -56,8 +56,7 @@ function backupSays(
     return hasPlants && !mayHaveOthers ? 'This store has no verified backup' : undefined;
   if (backup.plants === 0 && hasPlants)
     return 'The last verified backup has no plants, and the store has some';
-  if (backup.isFileGone && !mayHaveOthers)
-    return 'The file of the last verified backup is no longer there';
+  if (backup.isFileGone) return 'The file of the last verified backup is no longer there';
   const isOld = nowMs - Date.parse(backup.finishedAt) > limits.cli.backupAgeMs;
   return isOld
     ? `The last verified backup was made ${distanceText(backup.finishedAt, nowMs)}`

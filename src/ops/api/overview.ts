@@ -15,8 +15,6 @@ export interface OverviewSources extends StoreSources {
   /** As `Engine.wholeText`. */
   readonly location: string;
   readonly promise: () => CommitPromise | undefined;
-  /** Whether nothing has this name on the machine of the service. */
-  readonly isAbsent: (path: string) => Promise<boolean>;
   readonly samples: Pick<Samples, 'tallies'>;
   readonly now: () => number;
 }
@@ -35,7 +33,6 @@ async function overview(sources: OverviewSources): Promise<Overview> {
     bestEffort(sources.liveTokens()),
   ]);
   const plants = sources.plants();
-  const isFileGone = record && (await bestEffort(sources.isAbsent(record.file)));
   const shown = {
     ...readiness,
     ...sources.samples.tallies(),
@@ -48,7 +45,7 @@ async function overview(sources: OverviewSources): Promise<Overview> {
     backup: record
       ? {
           file: record.file,
-          isFileGone: isFileGone ?? false,
+          isFileGone: record.isFileGone,
           finishedAt: isoTime(record.finishedAtMs),
           plants: record.plants,
           missingPlants: missingPlants(record, plants) ?? null,

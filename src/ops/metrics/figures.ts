@@ -3,15 +3,18 @@ import type { BackupRecord } from '../../store/backups.ts';
 import type { SharedStore } from '../../store/store.ts';
 import type { TokenReader, TokenRecord } from '../../store/tokens.ts';
 import type { httpThreadLayout, Measures, writerLayout } from '../../threads/measures.ts';
-import type { LastRun, StoreSizes } from '../contract.ts';
+import type { Backup, LastRun, StoreSizes } from '../contract.ts';
 import type { Health } from '../health/health.ts';
 import { bestEffort, reused } from '../loading.ts';
 import type { TokenFigureTable } from '../token-figures.ts';
 import { missingPlants } from './plant-count.ts';
 
+/** Whether its file is gone is known of a backup on this machine. */
+export type LastBackup = BackupRecord & Pick<Backup, 'isFileGone'>;
+
 export interface StoreSources {
   readonly sizes: () => Promise<StoreSizes>;
-  readonly lastBackup: () => Promise<BackupRecord | undefined>;
+  readonly lastBackup: () => Promise<LastBackup | undefined>;
   /** Null: this service has made no backup. */
   readonly lastRun: () => LastRun | null;
   readonly plants: () => number | undefined;
