@@ -1,7 +1,4 @@
-/*
- * The JSON that the operators' listener sends and takes. The routes and the page of the console are
- * both checked against these types. The page imports types only, so this file imports nothing.
- */
+/* The JSON of the operators' port. The page imports this file, so it imports nothing. */
 
 /** ISO 8601. */
 export type Time = string;
@@ -129,10 +126,6 @@ export interface PlantPage {
   readonly plants: readonly StoredPlant[];
   /** The `after` of the next step, or its `before` with the newest first; null at the end. */
   readonly next: string | null;
-}
-
-export interface PlantCount extends Pick<PlantPage, 'next'> {
-  readonly plants: number;
 }
 
 /** One secret of a token. */

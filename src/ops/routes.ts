@@ -4,7 +4,7 @@ import type { Answer, Handler, OperatorRequest } from './answer.ts';
 import { type BackupDesk, listBackups, makeBackup } from './api/backups.ts';
 import { answerJson, refuse } from './api/json.ts';
 import { type OverviewSources, showOverview } from './api/overview.ts';
-import { countPlants, searchPlants } from './api/plants.ts';
+import { searchPlants } from './api/plants.ts';
 import { refuseOtherSites } from './api/same-origin.ts';
 import {
   type SessionRequest,
@@ -49,7 +49,6 @@ export function openConsole(sources: ConsoleSources): Handler {
     'GET /api/samples': ({ query }) =>
       answerJson({ samples: samples.after(Number(query['after'] ?? 0)) } satisfies SampleList),
     'GET /api/plants': searchPlants(reader),
-    'GET /api/plants/count': countPlants(reader),
     'GET /api/refusals': ({ query }) =>
       answerJson({ refusals: refusedRequests.after(query['after']) } satisfies RefusalList),
     'GET /api/tokens': listTokens(sources),

@@ -177,7 +177,7 @@ describe('the console', { skip: withoutChromium(), concurrency: 2 }, () => {
     assert.equal(await page.evaluate('window.isSamePage'), true);
   });
 
-  test('finds plants by a part of the name, by tag, creator and time, page by page, and counts them', async (t) => {
+  test('finds plants by a part of the name, by tag, creator and time, page by page', async (t) => {
     const page = await openSignedIn(t, '#/plants');
     await rowOf(page, 'Seedling').first().waitFor();
     const rows = page.locator('tbody tr');
@@ -190,9 +190,6 @@ describe('the console', { skip: withoutChromium(), concurrency: 2 }, () => {
     await press(page, 'Search');
     await page.getByText('Seedling').first().waitFor({ state: 'detached' });
     await rows.first().waitFor();
-    await press(page, 'Count all that match');
-    const found = await rows.count();
-    await page.getByText(`${found} plants`, { exact: true }).waitFor();
     assert(page.url().endsWith('#/plants?name=ALDER&order=id'), page.url());
 
     await page.getByLabel('Created by').fill('nobody');

@@ -30,11 +30,7 @@ export function refuse(
 /** The members of a JSON object, not checked. */
 export type Unchecked<Body> = { readonly [Name in keyof Body]?: unknown };
 
-/**
- * Refuses a request whose body is no JSON object, or not the right one.
- *
- * @param parse returns a message if the body is wrong
- */
+/** Refuses a body that is not the right JSON object. @param parse returns what is wrong */
 export function withJson<Request extends OperatorRequest, Body, Wish extends object>(
   parse: (body: Unchecked<Body>) => Wish | string,
   handle: (request: Request, wish: Wish) => Answer | Promise<Answer>,

@@ -1,10 +1,12 @@
+import { int64FromDigits, int64Max, int64Min } from '../../contract/int64.ts';
 import { limits } from '../../limits.ts';
+import { isPosition } from '../../store/plant-search.ts';
 import type * as stored from '../../store/plants.ts';
+import type { PlantMatch } from '../../store/plants.ts';
 import type { Handler } from '../answer.ts';
-import type { PlantCount, PlantPage, StoredPlant } from '../contract.ts';
+import type { PlantPage, StoredPlant } from '../contract.ts';
 import type { ReaderThread } from '../reader.ts';
 import { answerJson, isoTime, refuse } from './json.ts';
-import { plantQuery, wrongPosition } from './plant-query.ts';
 
 /** The plant with an id, or one step of a search, for at most `limits.ops.searchMs`. */
 export function searchPlants(reader: ReaderThread): Handler {
@@ -22,28 +24,72 @@ export function searchPlants(reader: ReaderThread): Handler {
         ? await reader.read('searchPlants', [{ ...search, after }], signal)
         : await reader.read('newestPlants', [{ ...search, before }], signal);
     if (found === undefined) return refuse('queryWrong', wrongPosition);
-    const { plants, next } = found;
-    const reply = { plants: plants.map(plantReply), next: nextText(next) } satisfies PlantPage;
-    return answerJson(reply);
+    const next = found.next === undefined ? null : `${found.next}`;
+    return answerJson({ plants: found.plants.map(plantReply), next } satisfies PlantPage);
   };
-}
-
-/** One step of a count, as `plants count` does it, for about `limits.ops.searchMs`. */
-export function countPlants(reader: ReaderThread): Handler {
-  return async ({ query, signal }) => {
-    const wanted = plantQuery(query);
-    if (typeof wanted === 'string') return refuse('queryWrong', wanted);
-    const { match, after } = wanted;
-    const step = { ...match, after, budgetMs: limits.ops.searchMs };
-    const { plants, next } = await reader.read('countMatches', [step], signal);
-    return answerJson({ plants, next: nextText(next) } satisfies PlantCount);
-  };
-}
-
-function nextText(next: string | bigint | undefined): string | null {
-  return next === undefined ? null : `${next}`;
 }
 
 function plantReply({ id, name, tag, createdAtMs, createdBy }: stored.StoredPlant): StoredPlant {
   return { id: `${id}`, name, tag, createdAt: isoTime(createdAtMs), createdBy };
+}
+
+/**
+ * What the query asks for. An empty field counts as absent.
+ *
+ * @returns a message if the query is wrong
+ */
+function plantQuery(query: Readonly<Record<string, string>>) {
+  const { searchPlantsMax, searchPlantsDefault } = limits.ops;
+  const { id: digitsOfId = '', after = '', before = '' } = query;
+  const id = int64FromDigits(digitsOfId);
+  if (digitsOfId && id === undefined) return `\`id\` must be an integer ${int64Range}.`;
+  const order = query['order'] || 'id';
+  if (order !== 'id' && order !== 'newest') return '`order` must be id or newest.';
+  if (before && order === 'id') return '`before` needs `order=newest`.';
+  if (before && !isPosition(before)) return wrongPosition;
+  if (after && order === 'newest') return '`after` needs `order=id`.';
+  const afterId = int64FromDigits(after);
+  if (after && afterId === undefined) return '`after` must be an id.';
+  const { limit: digits = `${searchPlantsDefault}` } = query;
+  const limit = /^[0-9]{1,4}$/.test(digits) ? Number(digits) : 0;
+  if (limit < 1 || limit > searchPlantsMax)
+    return `\`limit\` must be a whole number from 1 to ${searchPlantsMax}.`;
+  const match = matchFrom(query);
+  if (typeof match === 'string') return match;
+  return { id, order, limit, match, after: afterId, before: before || undefined };
+}
+
+function matchFrom(query: Readonly<Record<string, string>>): PlantMatch | string {
+  const { searchTextCharsMax } = limits.ops;
+  const texts = ['name', 'tag', 'createdBy'] as const;
+  const long = texts.find((field) => (query[field] ?? '').length > searchTextCharsMax);
+  if (long) return `\`${long}\` has at most ${searchTextCharsMax} characters.`;
+  const { name, tag, createdBy, since, until } = query;
+  const [sinceMs, untilMs] = [since, until].map((time) => (time ? zonedTime(time) : undefined));
+  if (Number.isNaN(sinceMs)) return `\`since\` ${noTime}`;
+  if (Number.isNaN(untilMs)) return `\`until\` ${noTime}`;
+  if (sinceMs !== undefined && untilMs !== undefined && sinceMs >= untilMs)
+    return '`since` must be before `until`.';
+  return {
+    nameContains: name || undefined,
+    tag: tag || undefined,
+    createdBy: createdBy || undefined,
+    sinceMs,
+    untilMs,
+  };
+}
+
+const int64Range = `from ${int64Min} to ${int64Max}, in plain digits`;
+
+/** Of a search for the newest plants. */
+const wrongPosition = '`before` must be the `next` of an earlier reply of this store.';
+
+const noTime = 'must be a time with its zone, such as 2026-11-22T07:14:49Z.';
+
+/** A time without a zone would mean another time on another machine. */
+const withZone = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/;
+
+/** Milliseconds since the epoch of `2026-11-22T07:14:49Z`; NaN for a text that is no such time. */
+function zonedTime(text: string): number {
+  return withZone.test(text) ? Date.parse(text) : Number.NaN;
 }

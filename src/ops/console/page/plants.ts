@@ -1,19 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { PlantCount, PlantPage, StoredPlant } from '../../contract.ts';
+import type { PlantPage, StoredPlant } from '../../contract.ts';
 import type { Ask, PageProps, Store } from './state.ts';
-import {
-  type Column,
-  choice,
-  ExactText,
-  Failure,
-  field,
-  h,
-  localText,
-  plantsText,
-  table,
-  useAct,
-  When,
-} from './ui.ts';
+import { type Column, choice, ExactText, Failure, field, h, localText, table, When } from './ui.ts';
 
 const columns: readonly Column<StoredPlant>[] = [
   { head: 'Id', cell: ({ id }) => h('a', { href: `#/plants?id=${id}` }, id) },
@@ -99,7 +87,6 @@ function Found({ store, query }: { store: Store; query: URLSearchParams }) {
       isSearching && h('span', { role: 'status' }, 'Searching…'),
       isSearching && h('button', { onClick: stop }, 'Stop'),
       !isSearching && next !== null && h('button', { onClick: goOn }, 'More'),
-      !query.has('id') && h(Count, { store, query }),
     ),
   ];
 }
@@ -152,29 +139,4 @@ function partQuery(query: URLSearchParams, next: string, limit: string): URLSear
   part.set('limit', limit);
   if (next !== '') part.set(order === 'newest' ? 'before' : 'after', next);
   return part;
-}
-
-/** Counts on demand, as a count reads the whole store. */
-function Count({ store, query }: { store: Store; query: URLSearchParams }) {
-  const act = useAct();
-  const [plants, setPlants] = useState<number | undefined>();
-  const ending = useRef(new AbortController());
-  useEffect(() => () => ending.current.abort(), []);
-  const run = async () => {
-    const { signal } = (ending.current = new AbortController());
-    let counted = 0;
-    for (let next: string | null = ''; next !== null; setPlants(counted)) {
-      const part = new URLSearchParams(query);
-      part.delete('order');
-      part.set('after', next);
-      const step = await store.ask<PlantCount>('GET', `/plants/count?${part}`, { signal });
-      counted += step.plants;
-      next = step.next;
-    }
-  };
-  return [
-    h('button', { disabled: act.isUnderWay, onClick: () => act.run(run) }, 'Count all that match'),
-    h('output', {}, plants !== undefined && plantsText(plants), act.isUnderWay && ' so far…'),
-    !ending.current.signal.aborted && h(Failure, { error: act.error }),
-  ];
 }

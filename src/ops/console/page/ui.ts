@@ -33,10 +33,6 @@ export function count(value: number, fractionDigits = 0): string {
   return value.toLocaleString('en', { maximumFractionDigits: fractionDigits });
 }
 
-export function plantsText(plants: number): string {
-  return plants === 1 ? '1 plant' : `${count(plants)} plants`;
-}
-
 export function localText(time: Time): string {
   return new Date(time).toLocaleString('sv-SE');
 }
