@@ -73,10 +73,7 @@ function prepareFirstToken(path: string): { token: string; isNew: boolean } {
   );
 }
 
-/**
- * @returns undefined if the file holds something else
- * @throws the error of the file system, such as ENOENT
- */
+/** Undefined if the file holds something else. @throws errors of the file system */
 export function readFirstToken(path: string): string | undefined {
   try {
     const token = readSmallFile(path, limits.access.tokenFileBytesMax).trimEnd();

@@ -36,12 +36,7 @@ export function isTokenName(name: string): boolean {
   );
 }
 
-/**
- * Creates a token. Every running service admits it at once.
- *
- * @returns the token, or why there is none, in words for the operator
- * @throws StoreError
- */
+/** Creates a token, which every running service admits at once. @throws StoreError */
 export async function issueToken(
   store: TokenWriter,
   { name, role, validMs, rate, by }: TokenWish,
@@ -69,12 +64,7 @@ export interface RotatedSecret extends IssuedToken, Pick<NewToken, 'role' | 'rat
   readonly previousUntilMs: number | undefined;
 }
 
-/**
- * Gives a token a new secret, which every running service admits at once. The secret before stays
- * in force for the grace.
- *
- * @throws StoreError
- */
+/** A new secret of a token. The secret before stays in force for the grace. @throws StoreError */
 export async function rotateToken(
   store: TokenWriter,
   { name, graceMs, validMs, by }: RotationWish,

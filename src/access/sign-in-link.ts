@@ -25,10 +25,7 @@ export async function makeSignInLink(store: TokenWriter & SessionWriter, nowMs: 
   return { secret, expiresAtMs };
 }
 
-/**
- * Another hash than that of sessions and tokens: the secret of a link is no session, and the secret
- * of a session is no link.
- */
+/** Not the hash of sessions: the secret of a link is no session, and that of a session no link. */
 export function hashLink(secret: string): Buffer {
   return createHmac('sha256', 'sign-in link').update(secret).digest();
 }

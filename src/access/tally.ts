@@ -12,10 +12,7 @@ export interface RequestCounts {
   readonly refusals: Map<ProblemName, number>;
 }
 
-/**
- * Counts what becomes of the requests of one token. Every create calls it, so it hangs on the
- * remembered token: no request looks it up.
- */
+/** Counts the requests of one token. Hangs on the token, so that no request looks it up. */
 export class Tally {
   readonly id: number;
   readonly name: string;

@@ -14,10 +14,7 @@ export interface Manifest extends BackupFigures {
   readonly createdAt: string;
   /** ISO 8601: when the file was found sound. Manifests of version 1.1 and earlier lack it. */
   readonly checkedAt?: string;
-  /**
-   * ISO 8601: see `nextInSeries`. Manifests of version 1.1 and earlier, and of single files, lack
-   * it.
-   */
+  /** ISO 8601: see `nextInSeries`. Single files, and manifests of version 1.1, have none. */
   readonly seriesAt?: string;
   /** Of the program that made the backup. */
   readonly version: string;

@@ -5,10 +5,7 @@ import { limits } from '../limits.ts';
 import { type Manifest, manifestPath, readManifest } from './manifest.ts';
 import { type BackupName, parseBackupName } from './name.ts';
 
-/*
- * The backups of one store in a folder. Their order and ages follow times that only grow, and no
- * single reading of the clock.
- */
+/* The order and ages of backups follow times that only grow, and no single reading of the clock. */
 
 /** When a backup was made, in milliseconds since the epoch. */
 interface MadeAt {
@@ -85,9 +82,7 @@ export function nextInSeries(
   return { clockMs, seriesMs: last.seriesMs + countedMs, isFar };
 }
 
-/**
- * The median of the last three: one wrong reading makes two of them wrong, one far and one back.
- */
+/** Of the last three: one wrong reading makes two of them wrong, one far and one back. */
 function usualStepMs(series: readonly MadeAt[]): number {
   const recent = series.slice(-4).map(({ clockMs }) => clockMs);
   const steps = recent.slice(1).map((clockMs, index) => clockMs - Number(recent[index]));

@@ -11,12 +11,7 @@ import { prepareDatabase, prepareStore } from './serve/prepare-store.ts';
 interface EngineCommands {
   /** All checks of `doctor`. Nothing is changed. @throws CommandError */
   check(userId: number | undefined): Promise<NamedFinding[]>;
-  /**
-   * The checks of a start, in a millisecond.
-   *
-   * @returns the warnings
-   * @throws CommandError if the service must not start
-   */
+  /** @returns the warnings of a start @throws CommandError if the service must not start */
   checkStart(userId: number | undefined): NamedFinding[];
   prepare(log: Log, terminal: Terminal): Promise<void>;
   openTarget(): Promise<Target>;

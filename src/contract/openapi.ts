@@ -9,10 +9,7 @@ export interface OpenApiOptions {
 /** Version of the description (specification, "Versioning"), not of the program. */
 const version = '1.0.0';
 
-/**
- * The published description, OpenAPI 3.1.0. The specification defines the shapes; everything else
- * comes from the catalogue and the limits.
- */
+/** OpenAPI 3.1.0: the shapes of the specification, and the rest of the catalogue and limits. */
 export function openApiDocument({ basePath, bodyBytesMax }: OpenApiOptions) {
   return {
     openapi: '3.1.0',

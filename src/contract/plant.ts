@@ -50,10 +50,7 @@ export function parseNewPlant(body: Buffer): NewPlant | Refusal {
   return newPlant(id.literal, name.value, tag?.value);
 }
 
-/**
- * @param idLiteral a JSON number
- * @returns the plant, or a refusal with code 40002 or 40003
- */
+/** @returns the plant, or a refusal with code 40002 or 40003 */
 export function newPlant(
   idLiteral: string,
   name: string,

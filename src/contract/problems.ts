@@ -209,10 +209,7 @@ export type ProblemName = keyof typeof problems;
 
 export const problemNames = Object.keys(problems) as ProblemName[];
 
-/**
- * The reason phrase of every status in use (RFC 9110 §15). Loading those of `node:http` would take
- * a tenth of the start.
- */
+/** RFC 9110 §15. Loading the phrases of `node:http` would take a tenth of the start. */
 export const reasonPhrases: Readonly<Record<number, string>> = {
   200: 'OK',
   201: 'Created',

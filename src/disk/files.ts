@@ -117,11 +117,7 @@ export function makeFile(path: string, mode: number): void {
   closeSync(openSync(path, 'a', mode));
 }
 
-/**
- * Gives a file that is on disk a second name, durably.
- *
- * @returns false if `path` exists already, which is left as it is
- */
+/** Gives a file a second name, durably. @returns false if `path` exists, which is left as it is */
 export function linkDurably(file: string, path: string): boolean {
   let isNew = true;
   try {

@@ -40,10 +40,7 @@ function handOver(input: Buffer, position: number, bytes: number, onPart: OnPart
 
 const token = `${tokenCharacter}+`;
 const extension = `${token}(?:[ \\t]*=[ \\t]*(?:${token}|${quotedString}))?`;
-/**
- * RFC 9112 §7.1, §7.1.1, with no more white space than a recipient must accept (RFC 9110
- * §5.6.3).
- */
+/** RFC 9112 §7.1, with no more white space than a recipient must accept (RFC 9110 §5.6.3). */
 const chunkLine = new RegExp(`^0*([0-9a-f]{1,16})(?:[ \\t]*;[ \\t]*${extension})*\\r\\n$`, 'i');
 const lineFeed = 0x0a;
 

@@ -261,10 +261,7 @@ export class Connection {
     if (this.state === 'open' && this.isIdle()) this.linger();
   }
 
-  /**
-   * Ends the connection, but discards input for `limits.http.lingerMs`: a reset could destroy the
-   * last reply before a client that is still sending reads it.
-   */
+  /** Ends the connection, but discards input for a while: a reset could destroy the last reply. */
   private linger(): void {
     this.state = 'lingering';
     this.arriving = undefined;

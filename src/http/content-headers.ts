@@ -19,10 +19,7 @@ export function bodyTooLarge(bodyBytesMax: number): Refusal {
   return new Refusal('bodyTooLarge', `The body is over the limit of ${bodyBytesMax} bytes.`);
 }
 
-/**
- * Takes exactly one header line: in several joined lines (RFC 9110 §8.3), the comma between them
- * could be read as a part of a quoted string.
- */
+/** Takes one line: a comma between joined lines could be read as a part of a quoted string. */
 export function isJsonInUtf8(contentTypes: readonly string[] | undefined): boolean {
   const [contentType = ''] = contentTypes ?? [];
   return (

@@ -55,11 +55,7 @@ export class Deadlines {
     if (this.deadlineMs === never) this.deadlineMs = this.clock.now() + limits.http.lingerMs;
   }
 
-  /**
-   * Whether the client has taken nothing of what is unsent for longer than `stuckMs`.
-   *
-   * @param takenBytes taken since the start of the connection
-   */
+  /** Whether the client has taken nothing of what is unsent for longer than `stuckMs`. */
   isStuck(nowMs: number, hasUnsent: boolean, takenBytes: number, stuckMs: number): boolean {
     if (!hasUnsent || takenBytes !== this.takenBytes) this.takenMs = nowMs;
     this.takenBytes = takenBytes;

@@ -52,9 +52,7 @@ interface Owner {
 
 export interface BodyTaker {
   takeBody(body: Buffer): void;
-  /**
-   * The client has closed the connection, or its half. May be called twice, and before `takeBody`.
-   */
+  /** The client has closed its half, or all. May be called twice, and before `takeBody`. */
   noteClientClosed?(): void;
 }
 
@@ -103,10 +101,7 @@ export class Exchange {
 
 const [startDigits, randomBytesMax] = [8, 3];
 
-/**
- * Of the requests of one thread: its start in seconds since the epoch, and a random number, as 14
- * hexadecimal digits.
- */
+/** Of one thread: its start in seconds since the epoch and a random number, as 14 hex digits. */
 export function newRequestIdPrefix(startedAtMs: number): string {
   const start = Math.floor(startedAtMs / 1_000)
     .toString(16)
@@ -118,10 +113,7 @@ export function requestIdOf(prefix: string, number: number): string {
   return `${prefix}-${number.toString(36)}`;
 }
 
-/**
- * Answers a request, or calls `readBody`. The connection is not read until a returned promise
- * resolves.
- */
+/** Answers, or calls `readBody`. The connection is not read until a returned promise resolves. */
 export type Handle = (exchange: Exchange, head: RequestHead) => void | Promise<void>;
 
 export function readBody(exchange: Exchange, taker: BodyTaker): void {

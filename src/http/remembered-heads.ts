@@ -2,10 +2,7 @@ import { Refusal } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
 import { labelCharsMax, type RequestHead, readHead } from './request-head.ts';
 
-/**
- * The heads of a listener, by their text. Clients repeat their heads, and a lookup takes a third of
- * the time of a read.
- */
+/** Heads by their text: clients repeat heads, and a lookup takes a third of the time of a read. */
 export class RememberedHeads {
   private readonly heads = new Map<string, RequestHead>();
   private chars = 0;

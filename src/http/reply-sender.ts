@@ -4,10 +4,7 @@ import { limits } from '../limits.ts';
 import type { SharedCounter } from '../threads/shared-counter.ts';
 import type { Exchange, ListenerState, Reply } from './exchange.ts';
 
-/**
- * Sends the replies of one connection in the order of their requests, which may be pipelined
- * (RFC 9112 §9.3.2).
- */
+/** Sends the replies of one connection in the order of their requests (RFC 9112 §9.3.2). */
 export class ReplySender {
   /** The connection ends with the reply of this exchange (RFC 9112 §9.6). */
   last: Exchange | undefined;

@@ -37,12 +37,7 @@ export interface OperatorListenerOptions {
   readonly events: ListenerEvents;
 }
 
-/**
- * Opens the operators' listener. It runs on the main thread, which has nothing else to do, and so
- * answers even when the HTTP threads are saturated.
- *
- * @throws the error of listen(2), such as EADDRINUSE
- */
+/** On the main thread, which has no clients, and answers also when HTTP threads are saturated. */
 export function listenForOperators(options: OperatorListenerOptions): Promise<Listener> {
   return listen({
     host: options.opsHost,

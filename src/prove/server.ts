@@ -13,12 +13,7 @@ export interface ServerOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/**
- * Starts a process of the program on a free loopback port.
- *
- * @param stop kills the process at any time
- * @throws ProofError if the process does not become ready
- */
+/** Starts the program on a free loopback port. @param stop kills the process at any time */
 export async function startServer(
   { command, env }: ServerOptions,
   location: StoreLocation,

@@ -96,10 +96,7 @@ export function watchCertificate(files: TlsFiles, log: Log) {
   const timer = setInterval(() => read(false), limits.tls.readAgainMs);
   return {
     current: () => current,
-    /**
-     * Gets the certificate in force at once, because it may be newer than what the listener has,
-     * and each later one.
-     */
+    /** Gets the certificate in force at once, because it may be a newer one, and each later one. */
     onRenewed(listener: (material: TlsMaterial) => void): void {
       renew = listener;
       renew(current.material);

@@ -10,11 +10,7 @@ export interface RequestReport {
   readonly refusals: readonly RefusedRequest[];
 }
 
-/**
- * Counts by token and gathers the refusals on one thread, and reports both, once a second at most.
- *
- * @param now milliseconds since the epoch
- */
+/** Counts by token and gathers refusals on one thread, and reports both once a second at most. */
 export function reportRequests(
   requestIdPrefix: string,
   now: () => number,

@@ -1,10 +1,7 @@
 const lineFeed = 0x0a;
 const quote = 0x22;
 
-/**
- * Separators of cells by preference: of RFC 4180, of spreadsheets with decimal commas, of copied
- * tables.
- */
+/** By preference: RFC 4180, spreadsheets with decimal commas, copied tables. */
 export const delimiters: readonly string[] = [',', ';', '\t'];
 
 /**
@@ -58,11 +55,7 @@ export function csvRecordEnds() {
   };
 }
 
-/**
- * The cells of a record. An empty cell without quotes is undefined.
- *
- * @returns the fault of the record, as a string
- */
+/** An empty cell without quotes is undefined. @returns the fault of the record, as a string */
 export function readCells(record: string, delimiter: string): (string | undefined)[] | string {
   if (!quotes(delimiter) || !record.includes('"'))
     return record.split(delimiter).map((cell) => cell || undefined);

@@ -77,10 +77,7 @@ interface Reading {
   readonly cells: readonly string[];
 }
 
-/**
- * The names of NewPlant, in any order, among other columns, and with capitals or not; or the titles
- * that are given instead.
- */
+/** The names of NewPlant in any order and case, among other columns, or the given titles. */
 function readHeader({ bytes, isTooLarge }: RawRecord, titles: ColumnTitles): Columns {
   const header = textOf(bytes);
   const shown = excerpt(header);

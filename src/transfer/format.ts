@@ -41,17 +41,11 @@ export interface Format {
   /** The text before the first plant. */
   head(hasDetails: boolean): string;
   write(plant: NewPlant, details?: PlantDetails): string;
-  /**
-   * @param recordBytesMax a larger record is refused
-   * @param table of CSV only
-   */
+  /** @param recordBytesMax a larger record is refused @param table of CSV only */
   openReader(recordBytesMax: number, table?: TableOptions): PlantFileReader;
 }
 
-/**
- * The whole file is unreadable. The message continues a sentence that begins with the name of the
- * file, and says what to do.
- */
+/** The whole file is unreadable. The message continues a sentence that begins with its name. */
 export class FileError extends Error {
   override readonly name = 'FileError';
 }

@@ -2,13 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { limits } from '../limits.ts';
 import { StoreError } from '../store/errors.ts';
 
-/**
- * Retries while the store is unavailable, as a client retries after 503. `create` is safe to
- * repeat.
- *
- * @param onWait told the reason once, before the first retry
- * @throws StoreError
- */
+/** Retries while the store is unavailable, as a client does after 503. @param onWait told once */
 export async function retryWhileUnavailable<T>(
   create: () => Promise<T>,
   onWait: (why: string) => void,

@@ -6,12 +6,7 @@ import { languages } from './page/samples.ts';
 const example = { id: '9007199254740993', name: 'Alder', tag: 'Alnus' };
 const exampleBody = `{"id":${example.id},"name":"${example.name}","tag":"${example.tag}"}`;
 
-/**
- * The reference page, complete without JavaScript. Its paths are relative, for proxies that serve
- * the page below another path.
- *
- * @param basePath without a slash at its end
- */
+/** Complete without JavaScript. Paths are relative, for proxies that serve the page elsewhere. */
 export function referenceHtml(basePath: string, bodyBytesMax: number): string {
   return `<!doctype html>
 <html lang="en">

@@ -2,10 +2,7 @@ import { type Handle, sendContent } from '../../http/exchange.ts';
 import { readAsset } from '../../program.ts';
 import { referenceHtml } from './html.ts';
 
-/**
- * The interactive reference page and its files, by path. All files come from the service. The page
- * keeps a token in memory only.
- */
+/** The reference page and its files, by path. The page keeps a token in memory only. */
 export function referenceRoutes(
   basePath: string,
   bodyBytesMax: number,

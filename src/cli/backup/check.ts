@@ -71,12 +71,7 @@ export function demandBackup(path: string, purpose: string): void {
   );
 }
 
-/**
- * Compares each plant of a backup with the same plant of the store, also while services write.
- *
- * @param total number of plants in the backup
- * @throws StoreOpenError, StoreError for plants that cannot be read
- */
+/** Compares each plant of a backup with that of the store, also while services write. */
 export async function compareWithBackup(
   backup: string,
   total: number,

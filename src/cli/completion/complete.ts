@@ -3,10 +3,7 @@ import { type Flag, type FlagName, flags } from '../../config/flags.ts';
 import type { Command, Terminal } from '../command.ts';
 import { listedCommands, loadCommands } from '../commands.ts';
 
-/**
- * The command that the scripts of the shells call, with all words before the cursor. The last word
- * may be empty.
- */
+/** What the scripts of the shells call, with all words before the cursor. */
 export const completeWord = '__complete';
 
 type Candidate = readonly [word: string, help?: string];

@@ -29,12 +29,7 @@ export async function checkSqlite(
   ];
 }
 
-/**
- * Does the checks of a start, in a millisecond.
- *
- * @returns warnings
- * @throws CommandError for a file system on which the store would be damaged
- */
+/** @throws CommandError for a file system on which the store would be damaged */
 export function checkSqliteStart(
   location: SqliteLocation,
   userId: number | undefined,

@@ -15,10 +15,7 @@ export interface OperatorAddress {
 
 export const addressFlags = ['ops-host', 'ops-port', 'ops-tls-certificate'] as const;
 
-/**
- * @param purpose what a command needs the port for
- * @throws CommandError without a port; UsageError
- */
+/** @param purpose what a command needs the port for */
 export function operatorAddress(
   values: Values<(typeof addressFlags)[number]>,
   purpose: string,
@@ -52,10 +49,7 @@ function noAnswer({ host, port }: OperatorAddress, why: string): CommandError {
   return new CommandError(`no service answers at ${host} port ${port} (${why})`);
 }
 
-/**
- * The service must have the certificate of the file. The certificate is for other names than the
- * address of this machine.
- */
+/** The certificate must be that of the file, which is for other names than this address. */
 async function ask({ host, port, certificate }: OperatorAddress): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   const timeout = limits.cli.healthMs;

@@ -7,12 +7,7 @@ import type { PostgresLocation, SqliteLocation } from '../../store/location.ts';
 import { postgresEngine, sqliteEngine } from '../../stores.ts';
 import type { Terminal } from '../command.ts';
 
-/**
- * Upgrades a store of an earlier schema version. A backup beside the store comes first, so that the
- * earlier program can return.
- *
- * @throws StoreOpenError, StoreError, CommandError
- */
+/** Makes a backup before the upgrade, so that the earlier program can return. */
 export async function prepareStore(
   location: SqliteLocation,
   log: Log,

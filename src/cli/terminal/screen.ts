@@ -41,10 +41,7 @@ export function screenOf(stream: WriteStream, env: Environment) {
   };
 }
 
-/**
- * Characters that control a terminal, end a line or change the direction of text: C0, DEL, C1, line
- * separators, bidirectional controls.
- */
+/** Characters that control a terminal, end a line or change the direction of text. */
 const controls = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu;
 
 /** Escapes control characters as JSON does, so that a line of JSON keeps its meaning. */
