@@ -55,11 +55,6 @@ function nothing(fault: string): FoundBackups {
 }
 
 function entryOf({ file, at, manifest }: BackupInSeries): ListedBackup {
-  if (manifest === undefined) {
-    const fault = 'the manifest is damaged';
-    const createdAt = at.toISOString();
-    return { file, createdAt, plants: null, bytes: null, fault };
-  }
-  const { createdAt, plants, bytes } = manifest;
-  return { file, createdAt, plants, bytes, fault: null };
+  const { createdAt = at.toISOString(), plants = null, bytes = null } = manifest ?? {};
+  return { file, createdAt, plants, bytes, fault: manifest ? null : 'the manifest is damaged' };
 }

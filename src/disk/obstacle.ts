@@ -67,23 +67,16 @@ function lackOfRoom(
   const needs = `${sizeText(neededBytes)} are needed in ${folder}`;
   const { freeBytes, inodes, freeInodes } = fileSystemOf(folder);
   // By number: Node has no name for EDQUOT.
-  switch (-errno) {
-    case ENOSPC:
-      if (inodes > 0 && freeInodes === 0)
-        return (
-          `the disk is full: two more files are needed in ${folder}, and its file system ` +
-          'has no free inodes; remove files there'
-        );
-      return `the disk is full: ${needs}, and ${sizeText(freeBytes)} are free; make room`;
-    case EDQUOT:
-      return `the quota is used up: ${needs}; make room, or raise the quota`;
-    case EROFS:
-      return `the file system of ${folder} is read-only; mount it for writing`;
-    case EACCES:
-      return mayNot('make files in', folder);
-    default:
-      return undefined;
-  }
+  if (-errno === EDQUOT) return `the quota is used up: ${needs}; make room, or raise the quota`;
+  if (-errno === EROFS) return `the file system of ${folder} is read-only; mount it for writing`;
+  if (-errno === EACCES) return mayNot('make files in', folder);
+  if (-errno !== ENOSPC) return undefined;
+  if (inodes === 0 || freeInodes > 0)
+    return `the disk is full: ${needs}, and ${sizeText(freeBytes)} are free; make room`;
+  return (
+    `the disk is full: two more files are needed in ${folder}, and its file system has no free ` +
+    'inodes; remove files there'
+  );
 }
 
 const { ENOSPC, EDQUOT, EROFS, EACCES } = osConstants.errno;

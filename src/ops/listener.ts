@@ -74,7 +74,9 @@ function routes({ probes, opsNames, tls, events, ...options }: OperatorListenerO
       .then((answered) => sendAnswer(exchange, answered))
       .catch((error) => {
         events.failed(error, exchange);
-        sendAnswer(exchange, refuse('defect', defectMessage(exchange.requestId)));
+        const remedy = `Look for the request id ${exchange.requestId} in its log.`;
+        const message = `The service has a defect, or cannot read its store. ${remedy}`;
+        sendAnswer(exchange, refuse('defect', message));
       });
   }
 
@@ -121,11 +123,6 @@ function isKnown(name: string, hostNames: ReadonlySet<string>): boolean {
 function unknownName(name: string): string {
   const remedy = 'Use its address, or start the service with --ops-names NAME.';
   return `This listener is not known as ${excerpt(name)}. ${remedy}`;
-}
-
-function defectMessage(requestId: string): string {
-  const remedy = `Look for the request id ${requestId} in its log.`;
-  return `The service has a defect, or cannot read its store. ${remedy}`;
 }
 
 const hostMissing =

@@ -9,16 +9,11 @@ import { byOutcome, outcomes } from './metrics/samples.ts';
  * requests of a revoked or expired token are refusals with the problem `tokenInvalid`.
  */
 export interface TokenFigures extends Readonly<Omit<RequestCounts, 'id' | 'refusals'>> {
-  readonly refusals: ReadonlyMap<ProblemName, RefusalFigures>;
+  readonly refusals: ReadonlyMap<ProblemName, Readonly<Record<'count' | 'lastAtMs', number>>>;
   /** Of the last request. Milliseconds since the epoch, to the second, as are all times here. */
   readonly lastAtMs: number;
   /** Of the last request with a valid token; 0 for never. */
   readonly lastUsedAtMs: number;
-}
-
-interface RefusalFigures {
-  readonly count: number;
-  readonly lastAtMs: number;
 }
 
 export type TokenFigureTable = ReturnType<typeof tabulateTokens>;

@@ -1,4 +1,3 @@
-import { isErrno } from '../../disk/files.ts';
 import { CertificateError, type ServiceConfig } from '../../service/config.ts';
 import { DescriptorsError } from '../../service/descriptors.ts';
 import { OperatorPortError } from '../../service/service.ts';
@@ -20,23 +19,16 @@ function listenError(
   host: string,
   port: number | 'off',
 ): unknown {
-  const problem = (what: string) => new CommandError(what, { cause: error });
-  if (isErrno(error, 'EADDRINUSE')) {
-    return problem(
+  const elsewhere = `${host} is not an address of this machine; choose another address with --${prefix}host`;
+  const causes: Readonly<Record<string, string>> = {
+    EADDRINUSE:
       `port ${port} on ${host} is taken by another program; choose another port with ` +
-        `--${prefix}port, or replace a running service with --reuse-port`,
-    );
-  }
-  if (isErrno(error, 'EACCES'))
-    return problem(`port ${port} needs privileges; choose a port above 1023 with --${prefix}port`);
-  if (
-    isErrno(error, 'EADDRNOTAVAIL') ||
-    isErrno(error, 'ENOTFOUND') ||
-    isErrno(error, 'EAI_AGAIN')
-  ) {
-    return problem(
-      `${host} is not an address of this machine; choose another address with --${prefix}host`,
-    );
-  }
-  return error;
+      `--${prefix}port, or replace a running service with --reuse-port`,
+    EACCES: `port ${port} needs privileges; choose a port above 1023 with --${prefix}port`,
+    EADDRNOTAVAIL: elsewhere,
+    ENOTFOUND: elsewhere,
+    EAI_AGAIN: elsewhere,
+  };
+  const cause = causes[(error as NodeJS.ErrnoException).code ?? ''];
+  return cause === undefined ? error : new CommandError(cause, { cause: error });
 }

@@ -107,15 +107,13 @@ async function readBack(store: Store, total: number, terminal: Terminal): Promis
 /** @returns the difference of the stores, as a sentence; undefined if both hold the same plants */
 export function differencesOf({ counts, source, target }: StoreCopy): string | undefined {
   const { taken, extra } = counts;
-  const known = [
-    ...(taken.count > 0
-      ? [
-          `${taken.count} ids belong to different plants in the target (${idsOf(taken)}), ` +
-            'which were not changed',
-        ]
-      : []),
-    ...(extra.count > 0 ? [`${extra.count} plants are only in the target (${idsOf(extra)})`] : []),
-  ];
+  const known: string[] = [];
+  if (taken.count > 0)
+    known.push(
+      `${taken.count} ids belong to different plants in the target (${idsOf(taken)}), ` +
+        'which were not changed',
+    );
+  if (extra.count > 0) known.push(`${extra.count} plants are only in the target (${idsOf(extra)})`);
   if (known.length > 0)
     return `all other plants are copied, but the stores differ: ${known.join(', and ')}`;
   if (source.digest === target.digest) return undefined;
