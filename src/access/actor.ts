@@ -1,9 +1,6 @@
 import { limits } from '../limits.ts';
 
-/**
- * The operator of commands, and of all sessions that began with a sign-in link. The space keeps the
- * name apart from those of tokens, and the names of subjects begin with a URL.
- */
+/** Of commands and sign-in links. The space keeps the name apart from those of tokens. */
 export const commandLineName = 'command line';
 
 export const firstStartName = 'first start';

@@ -11,10 +11,7 @@ export interface RefreshOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/**
- * Reads at an interval, one read at a time: so no read brings back what a later read found revoked.
- * Nothing is read before a first call of `readFirst` or `again`.
- */
+/** One read at a time: so no read brings back what a later read found revoked. */
 export function openRefresh(options: RefreshOptions) {
   const { read, everyMs, retryMs, againMs, staleMs, onError } = options;
   let readAtMs = Number.NEGATIVE_INFINITY;

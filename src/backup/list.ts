@@ -8,10 +8,7 @@ import { type BackupInSeries, listSeries } from './series.ts';
 
 type FoundBackups = Pick<BackupList, 'backups' | 'leftOut' | 'fault'>;
 
-/**
- * Lists the backups of a store in a folder without blocking the thread, also if the folder is on a
- * network drive that does not answer. All callers share one look at a time.
- */
+/** Does not block the thread, also if the folder is on a network drive that does not answer. */
 export function openBackupFolder(folder: string, store: string) {
   let manifests: ReadonlyMap<string, Manifest> = new Map();
 

@@ -17,10 +17,7 @@ export interface Terminal {
   note(line: string, style?: Style): void;
   /** Columns of the terminal for results. Undefined for a file or a pipe. */
   readonly width: number | undefined;
-  /**
-   * Shows how far a command is, as `showSteps` does, or tells the process that has started this one
-   * with a channel for messages. Empty text removes the line of a terminal.
-   */
+  /** As `showSteps`, or to the process that has started this one. Empty text removes the line. */
   showProgress(doing: string, standing?: Standing): void;
   readonly errorsWidth: number | undefined;
   readonly errorsHaveColors: boolean;

@@ -9,10 +9,7 @@ const catalogue: readonly ClientProblem[] = Object.values(problems);
 
 const codeList = catalogue.map(({ code, status, when }) => `- \`${code}\` (${status}): ${when}`);
 
-/**
- * The schemas of the specification. None forbids other members, and none names them: a generated
- * type would get a map for them.
- */
+/** None forbids other members or names them: a generated type would get a map for them. */
 export const schemas = {
   Plant: { type: 'object', required: ['name'], properties: plantProperties },
   NewPlant: {

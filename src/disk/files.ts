@@ -134,11 +134,7 @@ export function linkDurably(file: string, path: string): boolean {
 /** More symbolic links in a row are a loop, as in Linux (path_resolution(7)). */
 const linksMax = 40;
 
-/**
- * The path without symbolic links. Neither the path nor the target of a link has to exist.
- *
- * @throws errors of the file system: a loop, or a folder that this user may not look into
- */
+/** Without symbolic links. Neither the path nor the target of a link has to exist. */
 export function withoutLinks(path: string, linksLeft = linksMax): string {
   if (linksLeft === 0 || existsSync(path)) return realpathSync(path);
   const absolute = resolve(path);

@@ -38,11 +38,7 @@ export function obstacleTo(path: string, mode = constants.F_OK): string | undefi
   }
 }
 
-/**
- * Finds what keeps a new file of this size from a folder, by making one.
- *
- * @returns a clause that says what to do; undefined if there is no obstacle
- */
+/** What keeps a new file of this size from the folder, as a clause; found by making the file. */
 export function obstacleToRoom(folder: string, neededBytes: number): string | undefined {
   const probe = join(folder, `.plant-store-${process.pid}`);
   try {

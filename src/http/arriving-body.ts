@@ -13,10 +13,7 @@ interface BodyOptions {
 
 const nothing = Buffer.alloc(0);
 
-/**
- * Gathers a body that arrives in parts. A body over its own bound is refused with 41300, and over
- * the bound of all arriving bodies with 50300.
- */
+/** Refuses a body over its own bound with 41300, and over that of all bodies with 50300. */
 export class ArrivingBody {
   readonly exchange: Exchange;
   /** Bytes that arrived after the reply, or without a taker. */

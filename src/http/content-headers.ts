@@ -38,10 +38,7 @@ const token = `${tokenCharacter}+`;
 const parameter = `${token}=(?:${token}|${quotedString})`;
 const utf8 = '(?:utf-8|"\\\\?u\\\\?t\\\\?f\\\\?-\\\\?8")';
 
-/**
- * `application/json`, its parameters, and empty parameters (RFC 9110 §8.3.1, §5.6.6). Each
- * charset must be UTF-8. Other parameters are ignored.
- */
+/** RFC 9110 §8.3.1, §5.6.6. Each charset must be UTF-8. Other parameters are ignored. */
 const jsonInUtf8 = new RegExp(
   `^application/json(?:[ \\t]*;(?:[ \\t]*(?:charset=${utf8}|(?!charset=)${parameter}))?)*$`,
   'i',

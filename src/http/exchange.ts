@@ -20,10 +20,7 @@ export interface ListenerState extends Clock {
   readonly keepAliveLines: string;
   readonly date: string;
   nextRequestNumber(): number;
-  /**
-   * `ending`: the next reply on each connection is its last. `refusing`: requests that begin now
-   * are refused.
-   */
+  /** `ending`: the next reply of a connection is its last. `refusing`: new requests are refused. */
   readonly phase: 'open' | 'ending' | 'refusing';
 }
 
@@ -123,11 +120,7 @@ export function readBody(exchange: Exchange, taker: BodyTaker): void {
 
 const json = 'Content-Type: application/json\r\n';
 
-/**
- * Sends a 200 with a JSON body. Like all functions here, does nothing after the first reply.
- *
- * @param lines further header lines, as in `Reply`
- */
+/** Sends a 200. Like all functions here, does nothing after the first reply. */
 export function sendJson(exchange: Exchange, body: string, lines = ''): void {
   reply(exchange, { status: 200, lines: json + lines, body, closes: false });
 }

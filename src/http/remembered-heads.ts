@@ -22,10 +22,7 @@ export class RememberedHeads {
     );
   }
 
-  /**
-   * Reads the head in `bytes` from `start` to `end`, as `readHead` does. The value of the label may
-   * be missing in `fields`.
-   */
+  /** As `readHead`, from `start` to `end`. The value of the label may be missing in `fields`. */
   read(bytes: Buffer, start: number, end: number): RequestHead | Refusal {
     const text = bytes.toString('latin1', start, end);
     const label = this.labelField === '' ? undefined : this.findLabel(text);

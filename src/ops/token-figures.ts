@@ -4,10 +4,7 @@ import { limits } from '../limits.ts';
 import { otherTokens } from '../store/tokens.ts';
 import { byOutcome, outcomes } from './metrics/samples.ts';
 
-/**
- * What became of the requests of a token, a subject or the fixed token since the start. The
- * requests of a revoked or expired token are refusals with the problem `tokenInvalid`.
- */
+/** Since the start. Requests of a revoked or expired token are refusals with `tokenInvalid`. */
 export interface TokenFigures extends Readonly<Omit<RequestCounts, 'id' | 'refusals'>> {
   readonly refusals: ReadonlyMap<ProblemName, Readonly<Record<'count' | 'lastAtMs', number>>>;
   /** Of the last request. Milliseconds since the epoch, to the second, as are all times here. */

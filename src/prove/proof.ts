@@ -90,8 +90,6 @@ async function look(location: StoreLocation, history: History, from: number): Pr
 /**
  * From a start to a kill. The kill comes after a random number of acknowledgements, mostly a small
  * one, and at the latest after a fraction of the time.
- *
- * @returns milliseconds of load
  */
 async function oneLife(
   options: ProofOptions,

@@ -14,8 +14,6 @@ interface Wanted {
 /**
  * Bounds threads and connections, so that the process never runs out of file descriptors. Without
  * descriptors it could accept no connection and open no file, and would not see waiting clients.
- *
- * @throws DescriptorsError
  */
 export function withinDescriptors({ httpThreads, opsPort }: Wanted): {
   threadCount: number;

@@ -142,10 +142,7 @@ export function logEvents(log: Log, threads: number): Disposable & LogEvents {
   };
 }
 
-/**
- * The ids of the client's span (W3C Trace Context §3.2), as OpenTelemetry names them in logs. A
- * malformed `traceparent` is no error (§4.3).
- */
+/** W3C Trace Context §3.2, as OpenTelemetry names the ids. A malformed field is no error (§4.3). */
 function traceFields(traceparent: string | undefined): object {
   const [, traceId, spanId, flags] =
     /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/.exec(traceparent ?? '') ?? [];

@@ -5,8 +5,6 @@ import { type AddressInfo, createServer } from 'node:net';
  * Checks that the port is free, and finds the port that 0 stands for. Threads share a port, so
  * without the check they would share it with another program, too. A port for 0 stays reserved, so
  * that no other program gets it before the threads listen.
- *
- * @throws the error of listen(2)
  */
 export async function reservePort(host: string, port: number) {
   const isShared = port === 0 && process.platform === 'linux';

@@ -4,10 +4,7 @@ const quote = 0x22;
 /** By preference: RFC 4180, spreadsheets with decimal commas, copied tables. */
 export const delimiters: readonly string[] = [',', ';', '\t'];
 
-/**
- * States of a scan. After a quote in a quoted cell, the cell ends, or a second quote follows: both
- * stand for one quote.
- */
+/** After a quote in a quoted cell, the cell ends, or a second quote follows: both are one quote. */
 const cellStart = 0;
 const plain = 1;
 const quoted = 2;
@@ -18,10 +15,7 @@ function quotes(delimiter: string): boolean {
   return delimiter !== '\t';
 }
 
-/**
- * A line feed outside a quoted cell ends a record (RFC 4180 §2). A quote inside an unquoted cell is
- * an ordinary character.
- */
+/** A line feed outside a quoted cell ends a record (RFC 4180 §2). Other quotes are plain. */
 export function csvRecordEnds() {
   let codes = delimiters.map((delimiter) => delimiter.charCodeAt(0));
   let quoteCode: number | undefined = quote;

@@ -14,10 +14,7 @@ import {
 } from './format.ts';
 import { createRecordCutter, type RawRecord } from './record-cutter.ts';
 
-/**
- * CSV of RFC 4180 with a header. An empty cell without quotes is absent; a quoted empty cell is the
- * empty text. So an empty `tag` and no `tag` differ.
- */
+/** RFC 4180 with a header. An empty cell without quotes is absent; a quoted one is empty text. */
 export const csv: Format = {
   head: (hasDetails) => `id,name,tag${hasDetails ? ',createdAt,createdBy' : ''}\r\n`,
   write({ id, name, tag }, details) {

@@ -35,7 +35,6 @@ export interface ImportOptions {
  * The next chunk is read while a chunk is stored.
  *
  * @param counts grow with each transaction, and are right when this throws, too
- * @throws FileError, StoreError, errors of the file system
  */
 export async function importPlants(
   chunks: AsyncIterable<Buffer>,

@@ -8,10 +8,7 @@ import type { Compression } from './formats.ts';
 /** A stream that counts the bytes read from it. */
 export type Input = Readable & { readonly bytesRead: number };
 
-/**
- * A file, decompressed and without its byte order mark, in chunks of about
- * `limits.transfer.importChunkBytes`, which throw FileError and errors of the file system.
- */
+/** Decompressed, without byte order mark. @throws FileError, errors of the file system */
 export function openSource(file: string | Input, compression: Compression | undefined) {
   const input =
     typeof file === 'string'

@@ -25,10 +25,7 @@ export type IssuerKeys = ReturnType<typeof openIssuerKeys>;
 /** Gets the first of several failures in a row, and the first success after them. */
 export type KeysLog = Record<'info' | 'error', (fields: object, message: string) => void>;
 
-/**
- * The keys of an issuer, for one thread. Reads the keys at once and in the background. An issuer that is away is asked again, and the keys
- * that are known stay in force.
- */
+/** For one thread. An issuer that is away is asked again, and the known keys stay in force. */
 export function openIssuerKeys(issuer: string, log: KeysLog) {
   const remote = createRemoteJWKSet(new URL(issuer), {
     timeoutDuration: limits.jwt.fetchMs,
@@ -74,10 +71,7 @@ export type SignatureCheck = (
   token: string,
 ) => Promise<'good' | 'unknown key' | 'wrong' | 'unusable'>;
 
-/**
- * Checks signatures with the keys of one issuer. No key comes from a token: `jwk`, `jku`, `x5c` and
- * `x5u` are ignored (RFC 8725 §3.10).
- */
+/** No key comes from a token: `jwk`, `jku`, `x5c` and `x5u` are ignored (RFC 8725 §3.10). */
 function signatureCheck(keyOf: CompactVerifyGetKey): SignatureCheck {
   const options = { algorithms: [...algorithms] };
   return async (token) => {

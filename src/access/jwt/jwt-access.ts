@@ -31,10 +31,7 @@ interface Subject {
   readonly untilMs: number;
 }
 
-/**
- * Access by tokens of identity providers, for one thread. A token is verified once, and then
- * remembered by its header until it expires, or the keys of its issuer change.
- */
+/** For one thread. A token is verified once, and remembered until it ends or the keys change. */
 export function openJwtAccess(options: JwtAccessOptions) {
   const { store, rules, now, log } = options;
   const issuers = new Map(rules.issuers.map((name) => [name, openIssuerKeys(name, log)]));
@@ -44,10 +41,7 @@ export function openJwtAccess(options: JwtAccessOptions) {
     log.error({ err }, 'the last use of subjects cannot be written down'),
   );
 
-  /**
-   * Tells which keys the verdict is of: an issuer may withdraw a key while a token is checked. A
-   * key that is unknown may be newer than the keys.
-   */
+  /** With the keys of the verdict: an issuer may withdraw a key while a token is checked. */
   async function checkSignature(token: string, keys: IssuerKeys) {
     await keys.begun;
     const known = keys.current();

@@ -40,7 +40,6 @@ async function hashFile(path: string): Promise<{ bytes: number; sha256: string }
  *
  * @param copy of the backup, or the backup itself
  * @returns `manifest` is undefined if the backup has none
- * @throws CommandError
  */
 export async function demandSound(
   source: string,

@@ -14,8 +14,6 @@ import { CommandError, type Terminal } from '../command.ts';
 /**
  * Keeps other processes from making and thinning backups of the store in the folder, until
  * disposal, and removes what a killed process has left there. Waits for another process.
- *
- * @throws CommandError, also if the other process does not end in time
  */
 export async function claimFolder(
   folder: string,

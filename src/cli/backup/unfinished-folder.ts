@@ -18,8 +18,6 @@ interface Task {
  * makes several files, and makes no further files once the folder is gone.
  *
  * A signal to stop removes the folder, too. After SIGKILL the folder stays.
- *
- * @throws CommandError for errors of the file system
  */
 export async function withUnfinishedFolder<T>(
   { path, folder: name, work, left }: Task,

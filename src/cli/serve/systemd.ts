@@ -6,10 +6,7 @@ export type Systemd = ReturnType<typeof systemd>;
 /** The first descriptor that systemd passes, see sd_listen_fds(3). */
 const firstDescriptor = 3;
 
-/**
- * Reports the state of the service to systemd, as sd_notify(3). A unit hands over the socket with
- * `OpenFile=/run/systemd/notify:notify`; without such a socket, nothing is reported.
- */
+/** sd_notify(3), over the socket that a unit hands over: `OpenFile=/run/systemd/notify:notify`. */
 export function systemd(env: Environment, pid: number) {
   const socket = socketIn(env, pid);
   const report = (state: string) => {

@@ -13,11 +13,7 @@ interface Output {
 /** A rate is not known sooner. */
 const rateMs = 500;
 
-/**
- * Shows the step of a command, with what is done, the total and the time left. A terminal has one
- * line that changes. A file or a pipe gets a line every `limits.cli.progressLineMs`, and only of
- * steps whose end is known.
- */
+/** A file or a pipe gets a line at a long interval, and only of steps whose end is known. */
 export function showSteps({ isTerminal, replaceLine, addLine }: Output): Terminal['showProgress'] {
   const everyMs = isTerminal ? limits.cli.progressBarMs : limits.cli.progressLineMs;
   let shownMs = performance.now();

@@ -26,11 +26,7 @@ export function screenOf(stream: WriteStream, env: Environment) {
       return stream.isTTY ? stream.columns || usualWidth : undefined;
     },
     hasColors,
-    /**
-     * Writes a line, on a terminal without control characters.
-     *
-     * @returns what to wait for if the reader is slow
-     */
+    /** Without control characters on a terminal. @returns what to wait for if the reader is slow */
     write(line: string, style?: Style): Promise<unknown> | undefined {
       if (stream.write(`${stream.isTTY ? shown(line, style) : line}\n`)) return undefined;
       drained ??= new Promise((resolve) => stream.once('drain', resolve)).finally(

@@ -14,12 +14,7 @@ export function wrapped(text: string, columns = columnsMax): string[] {
   return line === '' ? lines : [...lines, line];
 }
 
-/**
- * A name with its text beside it.
- *
- * @param indent columns before the text
- * @param isWhole a file or a pipe gets one line
- */
+/** A name with its text beside it, behind `indent` columns. @param isWhole all in one line */
 export function hanging(name: string, text: string, indent: number, isWhole = false): string[] {
   const columns = isWhole ? Number.POSITIVE_INFINITY : columnsMax - indent;
   const [first = '', ...rest] = wrapped(text, columns);

@@ -3,12 +3,7 @@ import { limits } from '../../limits.ts';
 
 export type Heartbeat = ReturnType<typeof startHeartbeat>;
 
-/**
- * Tests a part of the service every `limits.ops.heartbeatEveryMs`, sooner after a failure, also
- * while no client creates plants. One test at a time.
- *
- * @param beat resolves when the part has done its work: a write is durable, a thread has answered
- */
+/** Tests a part of the service at an interval, also while no client creates plants. */
 export function startHeartbeat(beat: () => Promise<void>) {
   const { heartbeatEveryMs, heartbeatRetryMs, heartbeatStaleMs } = limits.ops;
   let lastMs: number | undefined;

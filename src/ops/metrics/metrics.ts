@@ -77,10 +77,7 @@ type Values = Partial<Readonly<Record<keyof typeof help, Value>>>;
 
 export const metricsContentType = 'text/plain; version=0.0.4; charset=utf-8';
 
-/**
- * The known figures as text (prometheus.io/docs/instrumenting/exposition_formats). The values of
- * each label are bounded in number (prometheus.io/docs/practices/naming).
- */
+/** prometheus.io/docs/instrumenting/exposition_formats */
 export function metricsText(figures: Figures): string {
   const values: Values = {
     ...ofProcess(figures),

@@ -148,10 +148,7 @@ function Console({ store, state, route, name, notice }: ConsoleProps) {
 
 const pairMs = 1_500;
 
-/**
- * `?` lists the shortcuts, `/` leads to the search, and `g` with the key of a page to the page.
- * They do nothing while somebody types or a dialog is open.
- */
+/** `?` lists the shortcuts, `/` leads to the search, and `g` with the key of a page to the page. */
 function useShortcuts(path: string) {
   const [isListed, setListed] = useState(false);
   const isSearchAsked = useRef(false);

@@ -16,10 +16,7 @@ export type Ask = typeof ask;
 
 const answerMs = 10_000;
 
-/**
- * Asks the API. Rejects with a sentence for the operator, whose cause is the status of the reply if
- * there is one, or with the reason of the signal.
- */
+/** Rejects with a sentence for the operator, whose cause is the status of the reply if any. */
 async function ask<Reply>(
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
   path: string,
