@@ -1,3 +1,4 @@
+import { Refusal } from '../contract/problems.ts';
 import type { Rate, TokenRecord } from '../store/tokens.ts';
 import type { Tally } from './tally.ts';
 
@@ -11,31 +12,24 @@ export interface Caller {
   readonly tally: Tally;
 }
 
-/** A token that is not valid, or is valid and lacks a scope. */
-export class Denial {
-  /** The end of "the token is refused: ". */
-  readonly reason: string;
-  readonly missingScope: string | undefined;
-  /** Of a token that is revoked or expired. It counts refusals, and admits nothing. */
-  readonly sender: Tally | undefined;
-
-  constructor(reason: string, { missingScope, sender }: Partial<Omit<Denial, 'reason'>> = {}) {
-    this.reason = reason;
-    this.missingScope = missingScope;
-    this.sender = sender;
-  }
+/** A token that is revoked or expired. It counts refusals, and admits nothing. */
+interface EndedToken {
+  readonly sender: Tally;
 }
 
-export class Outage {
-  readonly cause: string;
+/** @param reason the end of "the token is refused: " */
+export function denial(reason: string): Refusal {
+  return new Refusal('tokenInvalid', `The token is refused: ${reason}. Use another token.`);
+}
 
-  constructor(cause: string) {
-    this.cause = cause;
-  }
+/** @param cause for operators */
+export function outage(cause: string): Refusal {
+  const message = 'The token cannot be checked now, so nothing was stored. Retry later.';
+  return new Refusal('storeUnavailable', message, undefined, cause);
 }
 
 /** `unknown`: only `authenticateAgain` can tell. */
-export type Authentication = Caller | 'unknown' | Outage;
+export type Authentication = Caller | 'unknown' | Refusal;
 
 /** Finds the caller of a bearer token. */
 export interface Access {
@@ -49,7 +43,7 @@ export interface Access {
    * `limits.jwt.keysAgainMs`, and the time of a read; for the name of an ended token, further
    * `limits.access.endedLookupMs`.
    */
-  authenticateAgain(token: string, header: string): Promise<Caller | Denial | Outage>;
+  authenticateAgain(token: string, header: string): Promise<Caller | EndedToken | Refusal>;
   /** The caller that this very header has just authenticated, without parsing and hashing. */
   recall(header: string): Caller | undefined;
 }

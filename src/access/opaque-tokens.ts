@@ -1,4 +1,5 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { Refusal } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
 import { causeOf } from '../store/errors.ts';
 import {
@@ -9,7 +10,7 @@ import {
   type TokenRecord,
   type TokenWriter,
 } from '../store/tokens.ts';
-import { type Authentication, type Caller, Denial, type OpenAccess, Outage } from './access.ts';
+import { type Authentication, type Caller, type OpenAccess, outage } from './access.ts';
 import { findEndedTokens } from './ended-tokens.ts';
 import { openRefresh } from './refresh.ts';
 import type { NewTally } from './tally.ts';
@@ -123,9 +124,9 @@ export async function openOpaqueTokens(options: OpaqueTokensOptions): Promise<Op
     return found !== undefined && timingSafeEqual(found.hash, presented) ? found : undefined;
   }
 
-  function outage(): Outage {
+  function unreadTokens(): Refusal {
     const fault = refresh.fault();
-    return new Outage(
+    return outage(
       fault === undefined
         ? `the tokens were not read for ${staleMs / 1_000} s`
         : `the tokens cannot be read: ${causeOf(fault)}`,
@@ -133,7 +134,7 @@ export async function openOpaqueTokens(options: OpaqueTokensOptions): Promise<Op
   }
 
   function authenticate(token: string, header: string): Authentication {
-    if (refresh.isStale()) return outage();
+    if (refresh.isStale()) return unreadTokens();
     const found = findByHash(token);
     const atMs = now();
     if (found === undefined || atMs >= found.expiresAtMs) return 'unknown';
@@ -148,11 +149,11 @@ export async function openOpaqueTokens(options: OpaqueTokensOptions): Promise<Op
     async authenticateAgain(token, header) {
       // A store never holds a token of another form.
       if (!isGeneratedToken(token)) return unknown;
-      if (!(await refresh.again())) return outage();
+      if (!(await refresh.again())) return unreadTokens();
       const found = authenticate(token, header);
       if (found !== 'unknown') return found;
       const ended = await findEnded(hashToken(token));
-      return ended ? new Denial(unknown.reason, { sender: tallyOf(ended) }) : unknown;
+      return ended ? { sender: tallyOf(ended) } : unknown;
     },
     recall(header) {
       const found = admitted.get(header);
@@ -166,7 +167,7 @@ export async function openOpaqueTokens(options: OpaqueTokensOptions): Promise<Op
   };
 }
 
-const unknown = new Denial('it is unknown, revoked or expired');
+const unknown = new Refusal('tokenInvalid');
 
 function fixedCaller(token: string, newTally: NewTally): LiveToken {
   return {

@@ -1,4 +1,4 @@
-import { type Access, type Caller, Denial, Outage } from '../access/access.ts';
+import type { Access, Caller } from '../access/access.ts';
 import { Refusal } from '../contract/problems.ts';
 import type { Exchange } from '../http/exchange.ts';
 import { tokenCharacter } from '../http/grammar.ts';
@@ -31,13 +31,11 @@ export function authenticateCreate(
   if (token === undefined || token.length > access.tokenCharsMax)
     return notAToken(header, access.tokenCharsMax);
   const caller = access.authenticate(token, header);
-  if (caller instanceof Outage) return tokensUnavailable(caller);
   if (caller !== 'unknown') return caller;
   return access.authenticateAgain(token, header).then((found) => {
-    if (found instanceof Outage) return tokensUnavailable(found);
-    if (!(found instanceof Denial)) return found;
-    if (found.sender) observe(exchange, found.sender, false);
-    return denied(found);
+    if (!('sender' in found)) return found;
+    observe(exchange, found.sender, false);
+    return new Refusal('tokenInvalid');
   });
 }
 
@@ -45,17 +43,6 @@ export function refuseRole(role: Caller['role']): Refusal {
   return new Refusal(
     'scopeInsufficient',
     `A token with the role \`${role}\` may not create plants; use one with the role \`create\`.`,
-  );
-}
-
-function denied({ reason, missingScope }: Denial): Refusal {
-  if (missingScope === undefined)
-    return new Refusal('tokenInvalid', `The token is refused: ${reason}. Use another token.`);
-  return new Refusal(
-    'scopeInsufficient',
-    `The token is refused: ${reason} \`${missingScope}\`. Ask its issuer for a token ` +
-      'with this scope.',
-    { 'WWW-Authenticate': `Bearer error="insufficient_scope", scope="${missingScope}"` },
   );
 }
 
@@ -67,11 +54,6 @@ function notAToken(header: string, charsMax: number): Refusal {
     `after \`Bearer\` there must be one token of at most ${charsMax} of the characters ` +
       'A-Z a-z 0-9 - . _ ~ + /, with = only at its end',
   );
-}
-
-function tokensUnavailable({ cause }: Outage): Refusal {
-  const message = 'The token cannot be checked now, so nothing was stored. Retry later.';
-  return new Refusal('storeUnavailable', message, undefined, cause);
 }
 
 const tokenMissing = new Refusal('tokenMissing');

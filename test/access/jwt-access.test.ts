@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { Denial } from '../../src/access/access.ts';
 import { openJwtAccess } from '../../src/access/jwt/jwt-access.ts';
 import { Tally } from '../../src/access/tally.ts';
+import { Refusal } from '../../src/contract/problems.ts';
 import type { TokenWriter } from '../../src/store/tokens.ts';
 import { audience, forge, makeKey, startProvider } from '../helpers/identity-provider.ts';
 import { pause } from '../helpers/pause.ts';
@@ -36,7 +36,7 @@ test('a token that expires while its subject is stored is refused', async () => 
   await using access = openJwtAccess({ store, rules, now, log, newTally });
   const token = await tokenOf('gardener');
   const result = await access.authenticateAgain(token, token);
-  assert(result instanceof Denial && /expired/.test(result.reason));
+  assert(result instanceof Refusal && /expired/.test(result.message));
   assert.equal(access.recall(token), undefined);
 });
 
@@ -72,6 +72,6 @@ test('a token is not remembered if its key is withdrawn while the token is check
   while (access.keysReadAtMs() === readAtMs) await pause();
   verifying.resolve();
   storing.resolve(2);
-  for (const result of [await checkedLast, await storedLast]) assert(!(result instanceof Denial));
+  for (const result of [await checkedLast, await storedLast]) assert(!(result instanceof Refusal));
   for (const token of [checked, stored]) assert.equal(access.recall(token), undefined);
 });

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Denial, Outage } from '../../src/access/access.ts';
 import { issueToken, rotateToken } from '../../src/access/issue-token.ts';
 import { generateToken, openOpaqueTokens } from '../../src/access/opaque-tokens.ts';
 import { rateLimiterIn, rateLimitMemory } from '../../src/access/rate-limit.ts';
 import { Tally } from '../../src/access/tally.ts';
 import { refuseBeyondRate } from '../../src/api/rate-limit.ts';
+import { Refusal } from '../../src/contract/problems.ts';
 import { limits } from '../../src/limits.ts';
 import type { Store } from '../../src/store/store.ts';
 import { storePath } from '../helpers/program.ts';
@@ -84,10 +84,12 @@ test('a token that is new is found by a read for it, and a token of another form
     [issued.token, ...Array.from({ length: 100 }, generateToken)].map(ask),
   );
   assert(typeof found === 'object' && 'name' in found && found.name === 'my-app');
-  assert(others.every((other) => other instanceof Denial));
+  const isRefused = (other: unknown) =>
+    other instanceof Refusal && other.problem === 'tokenInvalid';
+  assert(others.every(isRefused));
 
   const before = reads;
-  assert((await ask('not-of-this-service')) instanceof Denial);
+  assert(isRefused(await ask('not-of-this-service')));
   assert.equal(reads, before);
 });
 
@@ -95,7 +97,8 @@ test('a token that is not known cannot be told from a new one while the tokens c
   const store = await openStoreAt(await storePath(t));
   await using access = await openOpaqueTokens({ ...quiet, store });
   await store.close();
-  assert((await access.authenticateAgain(generateToken(), '')) instanceof Outage);
+  const found = await access.authenticateAgain(generateToken(), '');
+  assert(found instanceof Refusal && found.problem === 'storeUnavailable');
 });
 
 test('the two secrets of a rotated token share one bucket, and the secret before ends with the grace', async (t) => {

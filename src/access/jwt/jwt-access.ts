@@ -1,8 +1,9 @@
 import { decodeJwt, decodeProtectedHeader } from 'jose';
+import { Refusal } from '../../contract/problems.ts';
 import { limits } from '../../limits.ts';
 import { causeOf, StoreError } from '../../store/errors.ts';
 import type { TokenWriter } from '../../store/tokens.ts';
-import { type Caller, Denial, Outage } from '../access.ts';
+import { type Caller, denial, outage } from '../access.ts';
 import { hashToken } from '../opaque-tokens.ts';
 import type { NewTally } from '../tally.ts';
 import { recordUses } from '../token-use.ts';
@@ -65,12 +66,12 @@ export function openJwtAccess(options: JwtAccessOptions) {
     return subject;
   }
 
-  async function subjectOf(jwt: Jwt): Promise<Subject | Outage> {
+  async function subjectOf(jwt: Jwt): Promise<Subject | Refusal> {
     try {
       return await subjectNamed(subjectName(jwt));
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
-      return new Outage(`the subject of the token cannot be stored: ${causeOf(error)}`);
+      return outage(`the subject of the token cannot be stored: ${causeOf(error)}`);
     }
   }
 
@@ -81,26 +82,25 @@ export function openJwtAccess(options: JwtAccessOptions) {
     verified.set(Buffer.from(header, 'latin1').toString('latin1'), entry);
   }
 
-  async function judge(token: string, header: string): Promise<Caller | Denial | Outage> {
+  async function judge(token: string, header: string): Promise<Caller | Refusal> {
     const jwt = readJwt(token);
-    if (jwt === undefined) return new Denial('its header and its claims must be JSON objects');
+    if (jwt === undefined) return denial('its header and its claims must be JSON objects');
     const fault = () => faultOf(jwt, rules, now());
     const before = fault();
-    if (before !== undefined) return new Denial(before);
+    if (before !== undefined) return denial(before);
     const name = String(jwt.claims['iss']);
     const keys = issuers.get(name) as IssuerKeys;
     const checked = await checkSignature(token, keys);
     if (checked === undefined)
-      return new Outage(`the keys of ${name} cannot be read; the log has the reason`);
+      return outage(`the keys of ${name} cannot be read; the log has the reason`);
     const { verdict, keySet } = checked;
-    if (verdict !== 'good') return new Denial(reasons[verdict]);
-    if (rules.scope !== undefined && !hasScope(jwt, rules.scope))
-      return new Denial('it lacks the scope', { missingScope: rules.scope });
+    if (verdict !== 'good') return denial(reasons[verdict]);
+    if (rules.scope !== undefined && !hasScope(jwt, rules.scope)) return scopeMissing(rules.scope);
     const subject = await subjectOf(jwt);
-    if (subject instanceof Outage) return subject;
+    if (subject instanceof Refusal) return subject;
     // The token may have expired meanwhile.
     const after = fault();
-    if (after !== undefined) return new Denial(after);
+    if (after !== undefined) return denial(after);
     const { caller, untilMs } = subject;
     uses.note(caller.id, now());
     const expiresAtMs = Math.min(expiryOf(jwt), untilMs);
@@ -151,4 +151,13 @@ function readJwt(token: string): Jwt | undefined {
     // The caller says what a token must be.
     return undefined;
   }
+}
+
+function scopeMissing(scope: string): Refusal {
+  return new Refusal(
+    'scopeInsufficient',
+    `The token is refused: it lacks the scope \`${scope}\`. Ask its issuer for a token with this ` +
+      'scope.',
+    { 'WWW-Authenticate': `Bearer error="insufficient_scope", scope="${scope}"` },
+  );
 }

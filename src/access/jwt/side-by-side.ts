@@ -1,4 +1,5 @@
-import { type Access, Outage } from '../access.ts';
+import { Refusal } from '../../contract/problems.ts';
+import type { Access } from '../access.ts';
 import { isJwt } from './rules.ts';
 
 /** Opaque tokens and JWTs side by side. The form of a token tells which it is. */
@@ -9,7 +10,7 @@ export function withJwts(opaque: Access, jwts: Access): Access {
     authenticate(token, header) {
       // The fixed token may look like a JWT.
       const found = opaque.authenticate(token, header);
-      return isJwt(token) && found instanceof Outage ? 'unknown' : found;
+      return isJwt(token) && found instanceof Refusal ? 'unknown' : found;
     },
     authenticateAgain: (token, header) =>
       (isJwt(token) ? jwts : opaque).authenticateAgain(token, header),
