@@ -1,12 +1,6 @@
 import { excerpt } from '../contract/excerpt.ts';
 import { limits } from '../limits.ts';
-import {
-  type NewToken,
-  namesOfNoToken,
-  type Rate,
-  type Role,
-  type TokenWriter,
-} from '../store/tokens.ts';
+import { namesOfNoToken, type Rate, type Role, type TokenWriter } from '../store/tokens.ts';
 import { generateToken, hashToken } from './opaque-tokens.ts';
 
 export interface TokenWish {
@@ -15,12 +9,6 @@ export interface TokenWish {
   readonly validMs: number | undefined;
   readonly rate?: Rate | undefined;
   readonly by?: string;
-}
-
-export interface IssuedToken {
-  /** The secret. It is not stored. */
-  readonly token: string;
-  readonly expiresAtMs: number | undefined;
 }
 
 export const tokenNameRule =
@@ -41,7 +29,7 @@ export async function issueToken(
   store: TokenWriter,
   { name, role, validMs, rate, by }: TokenWish,
   nowMs: number,
-): Promise<IssuedToken | TokenRefusal> {
+) {
   const token = generateToken();
   const expiresAtMs = validMs === undefined ? undefined : nowMs + validMs;
   const outcome = await store.createToken(
@@ -59,17 +47,12 @@ export interface RotationWish {
   readonly by?: string;
 }
 
-export interface RotatedSecret extends IssuedToken, Pick<NewToken, 'role' | 'rate'> {
-  /** The secret before stays in force until then; undefined: it has ended. */
-  readonly previousUntilMs: number | undefined;
-}
-
 /** A new secret of a token. The secret before stays in force for the grace. @throws StoreError */
 export async function rotateToken(
   store: TokenWriter,
   { name, graceMs, validMs, by }: RotationWish,
   nowMs: number,
-): Promise<RotatedSecret | TokenRefusal> {
+) {
   const token = generateToken();
   const outcome = await store.rotateToken(
     { name, hash: hashToken(token), atMs: nowMs, graceMs, validMs, by },

@@ -7,15 +7,8 @@ import { limits } from '../limits.ts';
 import { CertificateError, type TlsFiles } from './config.ts';
 import type { Log } from './log.ts';
 
-/** A certificate that fits its key, and is valid now. */
-export interface Certificate {
-  readonly material: TlsMaterial;
-  readonly names: string;
-  readonly expiresAtMs: number;
-}
-
 /** @throws CertificateError */
-export function readCertificate(files: TlsFiles, nowMs: number): Certificate {
+export function readCertificate(files: TlsFiles, nowMs: number) {
   return certificateIn(readMaterial(files), files, nowMs);
 }
 
@@ -25,7 +18,8 @@ function readMaterial({ certificate, key }: TlsFiles): TlsMaterial {
   return { certificate: read(certificate), key: read(key) };
 }
 
-function certificateIn(material: TlsMaterial, files: TlsFiles, nowMs: number): Certificate {
+/** A certificate that fits its key, and is valid now. */
+function certificateIn(material: TlsMaterial, files: TlsFiles, nowMs: number) {
   const certificate = attempt(
     `${files.certificate} must hold a certificate in PEM`,
     () => new X509Certificate(material.certificate),

@@ -58,17 +58,10 @@ export interface OperatorOptions {
 /** Undefined for a listener without encryption. */
 type Certificates = Readonly<Record<'public' | 'operators', CertificateWatch | undefined>>;
 
-/** The operators' side of a service. Disposing of it closes the operators' listener. */
-export interface Operator extends AsyncDisposable {
-  /** Undefined with `--ops-port off`. */
-  readonly url: string | undefined;
-  /** Resolves when `/readyz` knows whether creates are stored. */
-  readonly knowsReadiness: Promise<unknown>;
-  /** The service is ready from the phase `open` on, if it stores creates. */
-  enter(phase: Exclude<Phase, 'starting'>): void;
-}
+export type Operator = Awaited<ReturnType<typeof openOperator>>;
 
-export async function openOperator(options: OperatorOptions): Promise<Operator> {
+/** The operators' side of a service. Disposing of it closes the operators' listener. */
+export async function openOperator(options: OperatorOptions) {
   const { config, store, log } = options;
   const { opsPort, settings } = config;
   if (opsPort === 'off')
@@ -114,8 +107,10 @@ export async function openOperator(options: OperatorOptions): Promise<Operator> 
   const running = starting.move();
   return {
     url: `${listener.origin}/`,
+    /** Resolves when `/readyz` knows whether creates are stored. */
     knowsReadiness: begun,
-    enter: (next) => {
+    /** The service is ready from the phase `open` on, if it stores creates. */
+    enter(next: Exclude<Phase, 'starting'>) {
       phase = next;
     },
     [Symbol.asyncDispose]: () => running.disposeAsync(),

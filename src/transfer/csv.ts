@@ -53,15 +53,8 @@ export const csv: Format = {
   },
 };
 
-interface Columns {
-  readonly delimiter: string;
-  readonly count: number;
-  readonly id: number;
-  readonly name: number;
-  /** -1 if there is none. */
-  readonly tag: number;
-  readonly unread: readonly string[];
-}
+/** A position is -1 without such a column. */
+type Columns = ReturnType<typeof readHeader>;
 
 /** A blank line, or the delimiter for Excel. The header tells the delimiter, too. */
 const comesBeforeHeader = /^(?:sep=.)?\s*$/i;
@@ -75,7 +68,7 @@ interface Reading {
 }
 
 /** The names of NewPlant in any order and case, among other columns, or the given titles. */
-function readHeader({ bytes, isTooLarge }: RawRecord, titles: ColumnTitles): Columns {
+function readHeader({ bytes, isTooLarge }: RawRecord, titles: ColumnTitles) {
   const header = textOf(bytes);
   const shown = excerpt(header);
   if (isTooLarge || header.includes('\r'))

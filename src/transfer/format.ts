@@ -25,15 +25,9 @@ export interface TableOptions {
 }
 
 /** What a store knows of a plant besides its members. */
-export interface PlantDetails {
-  readonly createdAt: string;
-  readonly createdBy: string;
-}
+type PlantDetails = ReturnType<typeof detailsOf>;
 
-export function detailsOf(plant: {
-  readonly createdAtMs: number;
-  readonly createdBy: string;
-}): PlantDetails {
+export function detailsOf(plant: { readonly createdAtMs: number; readonly createdBy: string }) {
   return { createdAt: new Date(plant.createdAtMs).toISOString(), createdBy: plant.createdBy };
 }
 

@@ -1,4 +1,4 @@
-import { accessSync, constants, type Stats, statSync } from 'node:fs';
+import { accessSync, constants, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import {
   type FileSystem,
@@ -40,12 +40,7 @@ export function checkSqliteStart(
   return found.filter(({ level }) => level !== 'ok');
 }
 
-interface StoreFile {
-  readonly location: SqliteLocation;
-  readonly userId: number | undefined;
-  readonly file: Stats | undefined;
-  readonly fileSystem: FileSystem;
-}
+type StoreFile = ReturnType<typeof lookAt>;
 
 /** Every check that opens nothing. */
 function checkOutside(store: StoreFile): NamedFinding[] {
@@ -60,7 +55,7 @@ function checkOutside(store: StoreFile): NamedFinding[] {
   });
 }
 
-function lookAt(location: SqliteLocation, userId: number | undefined): StoreFile {
+function lookAt(location: SqliteLocation, userId: number | undefined) {
   const { path } = location;
   try {
     const file = statSync(path, { throwIfNoEntry: false });

@@ -6,22 +6,15 @@ import { limits } from '../../limits.ts';
 import type { Readiness } from '../../ops/contract.ts';
 import { CommandError } from '../command.ts';
 
-export interface OperatorAddress {
-  readonly host: string;
-  readonly port: number;
-  /** PEM file with the certificate of the service. Undefined: connections are not encrypted. */
-  readonly certificate: string | undefined;
-}
+type OperatorAddress = ReturnType<typeof operatorAddress>;
 
 export const addressFlags = ['ops-host', 'ops-port', 'ops-tls-certificate'] as const;
 
 /** @param purpose what a command needs the port for */
-export function operatorAddress(
-  values: Values<(typeof addressFlags)[number]>,
-  purpose: string,
-): OperatorAddress {
+export function operatorAddress(values: Values<(typeof addressFlags)[number]>, purpose: string) {
   const { 'ops-host': host, 'ops-port': port, 'ops-tls-certificate': certificate } = values;
   if (port === 'off') throw new CommandError(`--ops-port off leaves no port to ${purpose}`);
+  // The certificate of the service in PEM. Without one, connections are not encrypted.
   return { host: reachable(host), port, certificate };
 }
 
