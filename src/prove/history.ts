@@ -6,30 +6,18 @@ import type { PlantReader } from '../store/plants.ts';
  * its number. A connection is a lane. Lane `index` of n sends the numbers index, index + n, and so
  * on, each after the acknowledgement of the one before.
  */
-export interface History {
-  readonly seed: number;
-  readonly lanes: readonly Lane[];
-}
+export type History = ReturnType<typeof newHistory>;
+export type Lane = History['lanes'][number];
+/** `lost`: acknowledged and missing. `extra`: never sent. */
+export type Faults = Awaited<ReturnType<typeof faultsIn>>;
 
-export interface Lane {
-  readonly index: number;
-  acknowledged: number;
-  isUnderWay: boolean;
-}
-
-export interface Faults {
-  /** Plants that were acknowledged and are missing. */
-  readonly lost: number;
-  readonly changed: number;
-  readonly extra: number;
-}
-
-export function newHistory(seed: number, laneCount: number): History {
+export function newHistory(seed: number, laneCount: number) {
   return {
     seed,
     lanes: Array.from({ length: laneCount }, (_, index) => ({
       index,
       acknowledged: 0,
+      /** Whether the next plant was sent, and its outcome is unknown. */
       isUnderWay: false,
     })),
   };
@@ -49,11 +37,7 @@ export function acknowledgedInAll({ lanes }: History): number {
 }
 
 /** Compares the plants from number `from` on with the store; 0 compares the whole store. */
-export async function faultsIn(
-  store: PlantReader,
-  history: History,
-  from: number,
-): Promise<Faults> {
+export async function faultsIn(store: PlantReader, history: History, from: number) {
   const { seed, lanes } = history;
   let [lost, changed, extra] = [0, 0, 0];
   let next = from;

@@ -31,13 +31,10 @@ export interface ProofOptions extends ServerOptions {
   readonly report: (soFar: Proof) => void;
 }
 
-export interface Proof extends Faults {
-  readonly kills: number;
-  readonly acknowledged: number;
-  readonly loadMs: number;
-}
+/** `loadMs` is the time in which a server was ready. */
+const nothingYet = { kills: 0, acknowledged: 0, loadMs: 0, lost: 0, changed: 0, extra: 0 };
 
-const nothingYet: Proof = { kills: 0, acknowledged: 0, loadMs: 0, lost: 0, changed: 0, extra: 0 };
+export type Proof = Readonly<typeof nothingYet>;
 
 /**
  * Loads the program, kills it, checks its store and starts it again, until a fault is found, or the
@@ -48,7 +45,7 @@ const nothingYet: Proof = { kills: 0, acknowledged: 0, loadMs: 0, lost: 0, chang
  */
 export async function prove(options: ProofOptions): Promise<Proof> {
   const over = AbortSignal.any([options.stop, AbortSignal.timeout(options.durationMs)]);
-  let proof = nothingYet;
+  let proof: Proof = nothingYet;
   do proof = await proveOneStore(options, over, proof);
   while (!isFinished(proof, over));
   return proof;

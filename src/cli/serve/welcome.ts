@@ -27,17 +27,14 @@ export function welcome(service: Service, config: ServiceConfig, token: TokenToT
   ];
 }
 
-/** The place of a valid token, and shell text for it. The token itself is never shown. */
-export interface TokenToTry {
-  readonly where: string;
-  readonly inShell: string;
-}
+export type TokenToTry = Awaited<ReturnType<typeof tokenToTry>>;
 
+/** The place of a valid token, and shell text for it. The token itself is never shown. */
 export async function tokenToTry(
   { firstTokenFile, admits }: Service,
   config: ServiceConfig,
   tokenFile: string | undefined,
-): Promise<TokenToTry> {
+) {
   const { fixedToken: fixed } = config;
   if (tokenFile !== undefined) return { where: `in ${tokenFile}`, inShell: catCommand(tokenFile) };
   if (fixed !== undefined) return { where: `in ${tokenVariable}`, inShell: `$${tokenVariable}` };
