@@ -15,9 +15,7 @@ interface MadeAt {
   readonly seriesMs: number;
 }
 
-export interface NamedBackup extends BackupName {
-  readonly file: string;
-}
+export type NamedBackup = BackupName & { readonly file: string };
 
 export interface BackupInSeries extends NamedBackup, MadeAt {
   /** Undefined if it is damaged. */

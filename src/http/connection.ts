@@ -10,17 +10,13 @@ import { ReplySender } from './reply-sender.ts';
 import type { RequestHead } from './request-head.ts';
 import { endedEarly, RequestReader } from './request-reader.ts';
 
-interface ConnectionCounters {
-  readonly connections: SharedCounter;
-  /** Unanswered requests behind another request. */
-  readonly pipelinedRequests: SharedCounter;
-  readonly bodyBytes: SharedCounter;
-}
-
 export interface ConnectionOptions {
   readonly listener: ListenerState;
   readonly eviction?: Eviction;
-  readonly counters: ConnectionCounters;
+  /** Of all listeners of the process. A pipelined request waits unanswered behind another. */
+  readonly counters: Readonly<
+    Record<'connections' | 'pipelinedRequests' | 'bodyBytes', SharedCounter>
+  >;
   readonly silent: Set<Connection>;
   readonly bodyBytesMax: number;
   readonly handle: Handle;

@@ -16,9 +16,7 @@ import {
 } from './history.ts';
 import { ProofError, type ServerOptions, startServer } from './server.ts';
 
-export interface ScratchStore extends AsyncDisposable {
-  readonly location: StoreLocation;
-}
+export type ScratchStore = AsyncDisposable & { readonly location: StoreLocation };
 
 export interface ProofOptions extends ServerOptions {
   readonly makeStore: (name: string) => Promise<ScratchStore>;

@@ -6,9 +6,7 @@ import { commandFor, type DatabaseCondition, postgresEngine } from '../../stores
 import { error, type Finding, type NamedFinding, named, ok, warning } from './check.ts';
 import { clock, descriptors, user, usualHttpThreads } from './machine-checks.ts';
 
-interface Reached extends DatabaseCondition {
-  readonly location: PostgresLocation;
-}
+type Reached = DatabaseCondition & { readonly location: PostgresLocation };
 
 /** Does every check. Nothing is changed in the database. */
 export async function checkPostgres(
