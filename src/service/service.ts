@@ -22,6 +22,7 @@ export class OperatorPortError extends Error {
 
 export interface Service {
   readonly plantsUrl: string;
+  /** The URL of the operators' listener, if there is one. */
   readonly opsUrl: string | undefined;
   readonly storeIsNew: boolean;
   /** Time of the last heartbeat in the store before this start, in ms since the epoch. */
@@ -30,9 +31,11 @@ export interface Service {
   readonly firstTokenFile: string;
   /** Resolves with the reason why the service cannot go on. It must then be closed. */
   readonly failed: Promise<string>;
+  /** What a 200 means with the settings of the database. */
   readonly promise: CommitPromise | undefined;
   /** Reads the files of the certificates, and the keys of the identity providers, again. */
   readAgain(): void;
+  /** Whether a token in the store is admitted now. */
   admits(token: string): Promise<boolean>;
   /**
    * Resolves when every thread on the path of a create has answered. A store that refuses a write
@@ -126,6 +129,7 @@ export async function startService(
   };
 }
 
+/** @throws CertificateError */
 async function watch(files: TlsFiles, log: Log): Promise<CertificateWatch> {
   const { watchCertificate } = await import('./certificate.ts');
   return watchCertificate(files, log);
