@@ -3,9 +3,6 @@ const KiB = 1_024;
 const MiB = 1_024 * KiB;
 const GiB = 1_024 * MiB;
 
-/** SQLite's page size in the stores that the service makes. */
-const pageBytes = 4 * KiB;
-
 /**
  * Every bound of the program, by the part that it belongs to. A name ends with the unit. A bound
  * that a flag can change stands here as the default of the flag.
@@ -189,12 +186,12 @@ export const limits = {
   },
 
   sqlite: {
+    /** In the stores that the service makes. */
+    pageBytes: 4 * KiB,
     /** Plants in a row of the journal that an upgrade fills. */
     filledRowPlants: 1_000,
     /** More pages give at most a quarter of the rate, and pauses of 90 ms instead of 9. */
     checkpointPages: 1_000,
-    /** From a checkpoint that copied the whole WAL until the WAL begins again. */
-    beginWalMs: 5,
     /** Disk space that an empty WAL keeps. Only readers make the WAL grow beyond it. */
     walBytesKept: 64 * MiB,
     /** Wait of the writer for readers of a larger WAL; interval of the waits (1 % of creates). */
@@ -422,7 +419,7 @@ export function demandFit({ access, cli, disk, http, ops, sqlite, store }: Limit
       'one late test write does not make the service unready',
     ],
     [
-      2 * sqlite.checkpointPages * pageBytes <= disk.freeBytesMin,
+      2 * sqlite.checkpointPages * sqlite.pageBytes <= disk.freeBytesMin,
       'a checkpoint fits into the space that is no error yet',
     ],
     [disk.freeBytesMin < disk.freeBytesLow, 'free space is a warning before it is an error'],

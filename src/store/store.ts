@@ -1,4 +1,3 @@
-import type { MessagePort } from 'node:worker_threads';
 import type { Measures, writerLayout } from '../threads/measures.ts';
 import type { BackupReader, BackupWriter } from './backups.ts';
 import type { PlantReader, PlantWriter } from './plants.ts';
@@ -28,13 +27,12 @@ export interface Store extends StoreReader, PlantWriter, TokenWriter, SessionWri
   beat(atMs: number): Promise<void>;
 }
 
-/** What another thread needs to join a store. A port must be transferred. */
+/** What another thread needs to join a store. */
 export interface StoreShare {
-  readonly port?: MessagePort;
-  /** Memory of `writerLayout`. */
-  readonly measures?: SharedArrayBuffer;
-  /** Memory of the counter of `openPool`. */
-  readonly starving?: SharedArrayBuffer;
+  /** Memory that all threads with the store share, by its engine. */
+  readonly memory: SharedArrayBuffer;
+  /** Memory of `writerLayout`, of the thread alone. */
+  readonly measures: SharedArrayBuffer;
 }
 
 /** A store that several threads of the process use. */

@@ -12,7 +12,7 @@ import {
   writerLayout,
 } from '../../threads/measures.ts';
 import { sharedCounter, sharedMemory } from '../../threads/shared-counter.ts';
-import { demandShared, type OpenOptions, type StoreOptions } from '../engine.ts';
+import type { OpenOptions, StoreOptions } from '../engine.ts';
 import type { PostgresLocation } from '../location.ts';
 import { demandNewest } from '../schema-version.ts';
 import { changes } from '../small-tables.ts';
@@ -42,11 +42,11 @@ export async function openPostgresStore(
 ): Promise<SharedStore> {
   const { callMs, mayMake } = options;
   const writers: Measures<typeof writerLayout>[] = [];
-  const { starving } = sharedMemory(['starving']);
+  const { memory } = sharedMemory(['memory']);
   const share = () => {
     const measures = measuresMemory(writerLayout);
     writers.push(measuresIn(writerLayout, measures));
-    return { measures, starving };
+    return { memory, measures };
   };
   const { pool, store, promise } = connected(location, share(), options);
   let isNew = false;
@@ -107,7 +107,7 @@ function connected(
   { callMs, acceptsLostCommits }: StoreOptions,
 ) {
   let promise: CommitPromise | undefined;
-  const measures = measuresIn(writerLayout, demandShared(share.measures));
+  const measures = measuresIn(writerLayout, share.measures);
   const connector = checkedConnector(openConnector(location, callMs, acceptsLostCommits), {
     acceptsLostCommits,
     onPromise: (newest) => {
@@ -116,7 +116,7 @@ function connected(
     onConnections: (change) => count(measures.connections, change),
   });
   // One more connection: tokens are read while all others create plants.
-  const starving = sharedCounter(demandShared(share.starving));
+  const starving = sharedCounter(share.memory);
   const pool = openPool(connector, limits.postgres.batchesMax + 1, starving);
   const store = {
     ...readerOn(location, connector, pool, callMs),

@@ -14,17 +14,26 @@ import { demandNewestFile, openForReading } from './database.ts';
 import { withStoreErrors } from './errors.ts';
 import { newestWindow } from './newest.ts';
 import { addFoldCase, countPlantsAfter, plantPage } from './plant-rows.ts';
+import type { ReadFile } from './read-file.ts';
 import { pragma } from './schema.ts';
 import { openSqliteSnapshot } from './snapshot.ts';
 import { runSteps } from './steps.ts';
 
-/** Reads on a connection of the calling thread. In WAL mode, readers and the writer do not wait. */
+/** Reads on a connection of the calling thread. In WAL mode, readers and writers do not wait. */
 export function openSqliteReader(path: string): StoreReader {
   const file = openForReading(path);
+  const close = async () => file[Symbol.dispose]();
+  return { ...readerOn(path, file), close, [Symbol.asyncDispose]: close };
+}
+
+/** Reads on an open connection, which the caller closes. */
+export function readerOn(
+  path: string,
+  file: Pick<ReadFile, 'db' | 'read'>,
+): Omit<StoreReader, 'close' | typeof Symbol.asyncDispose> {
   const { db } = file;
   addFoldCase(db);
   const read = <T>(work: (db: DatabaseSync) => T) => withStoreErrors(() => file.read(work));
-  const close = async () => file[Symbol.dispose]();
   const pageOf = (filter: PlantRange) => read(() => plantPage(db, filter));
   const windows: IdWindows = {
     countAfter: (...window) => read(() => countPlantsAfter(db, ...window)),
@@ -42,7 +51,5 @@ export function openSqliteReader(path: string): StoreReader {
     countMatches: (count) => countMatches(count, windows.countAfter),
     openSnapshot: async () => read(() => openSqliteSnapshot(path)),
     ...callsOf(reads, async (call) => read((db) => runSteps(db, stepsOf(reads, call)))),
-    close,
-    [Symbol.asyncDispose]: close,
   };
 }
