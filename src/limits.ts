@@ -3,6 +3,9 @@ const KiB = 1_024;
 const MiB = 1_024 * KiB;
 const GiB = 1_024 * MiB;
 
+/** SQLite's page size in the stores that the service makes. */
+const pageBytes = 4 * KiB;
+
 /**
  * Every bound of the program, by the part that it belongs to. A name ends with the unit. A bound
  * that a flag can change stands here as the default of the flag.
@@ -186,8 +189,6 @@ export const limits = {
   },
 
   sqlite: {
-    /** In the stores that the service makes. */
-    pageBytes: 4 * KiB,
     /** Plants in a row of the journal that an upgrade fills. */
     filledRowPlants: 1_000,
     /** More pages give at most a quarter of the rate, and pauses of 90 ms instead of 9. */
@@ -419,7 +420,7 @@ export function demandFit({ access, cli, disk, http, ops, sqlite, store }: Limit
       'one late test write does not make the service unready',
     ],
     [
-      2 * sqlite.checkpointPages * sqlite.pageBytes <= disk.freeBytesMin,
+      2 * sqlite.checkpointPages * pageBytes <= disk.freeBytesMin,
       'a checkpoint fits into the space that is no error yet',
     ],
     [disk.freeBytesMin < disk.freeBytesLow, 'free space is a warning before it is an error'],

@@ -11,15 +11,14 @@ const [free, held, heldWithWaiters] = [0, 1, 2];
 
 /** @param cell shared memory, 0 at first. A cell that is never 2 wakes no thread. */
 export function sharedLock(cell: Int32Array): SharedLock {
-  const isFree = () => Atomics.compareExchange(cell, 0, free, held) === free;
   const isFreeAfterWait = () => Atomics.exchange(cell, 0, heldWithWaiters) === free;
   return {
     async acquire() {
-      if (isFree()) return;
+      if (Atomics.compareExchange(cell, 0, free, held) === free) return;
       while (!isFreeAfterWait()) await Atomics.waitAsync(cell, 0, heldWithWaiters).value;
     },
     acquireBlocking() {
-      if (isFree()) return;
+      if (Atomics.compareExchange(cell, 0, free, held) === free) return;
       while (!isFreeAfterWait()) Atomics.wait(cell, 0, heldWithWaiters);
     },
     release() {

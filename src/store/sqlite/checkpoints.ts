@@ -1,28 +1,10 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { limits } from '../../limits.ts';
-import { sizeText } from '../../quantity-text.ts';
-import { StoreError } from '../errors.ts';
 import { inTransaction, walBytesKept } from './database.ts';
 import { storeError } from './errors.ts';
+import { pragma } from './schema.ts';
 import type { SharedWrites } from './shared-writes.ts';
 import { prepareTransactions } from './transactions.ts';
-
-/** Bytes of a page in the WAL (sqlite.org/fileformat2.html#walformat). */
-const frameBytes = 24 + limits.sqlite.pageBytes;
-
-/** @throws StoreError if the WAL is full and readers prevent its reset */
-export function demandRoom({
-  walPages,
-  wakeCheckpoints,
-}: Pick<SharedWrites, 'walPages' | 'wakeCheckpoints'>): void {
-  if (walPages() * frameBytes < limits.sqlite.walBytesMax) return;
-  wakeCheckpoints();
-  throw new StoreError(
-    'unavailable',
-    `the WAL has grown to ${sizeText(limits.sqlite.walBytesMax)}, because another program has ` +
-      'been reading the store for long; creates are refused until that program ends',
-  );
-}
 
 /**
  * Checkpoints (sqlite.org/wal.html#ckpt) keep the WAL small. SQLite's own checkpoint would run
@@ -39,19 +21,21 @@ export function demandRoom({
  */
 export function prepareCheckpoints(
   db: DatabaseSync,
-  { lock, failure, setWalPages }: SharedWrites,
+  { lock, failure, noteWalBytes }: SharedWrites,
   onCopied: (tookMs: number) => void,
 ): () => void {
   const measure = db.prepare('PRAGMA wal_checkpoint(NOOP)');
   const copy = db.prepare('PRAGMA wal_checkpoint(PASSIVE)');
   const copyForReaders = db.prepare('PRAGMA wal_checkpoint(RESTART)');
   const { beat } = prepareTransactions(db);
+  /** Bytes of a page in the WAL (sqlite.org/fileformat2.html#walformat). */
+  const frameBytes = 24 + pragma(db, 'page_size');
   let pagesAtLast = 0;
   let waitedAtMs = Number.NEGATIVE_INFINITY;
 
   function measurePages(): number {
     const pages = Number(measure.get()?.['log']);
-    setWalPages(pages);
+    noteWalBytes(pages * frameBytes);
     return pages;
   }
 

@@ -117,8 +117,8 @@ function storeOn(
   return {
     ...readerOn(path, { db, read: (work) => work(db) }),
     batchesMax: 1,
-    createPlants: (plants) => create(plants),
-    copyPlants: (plants) => create(plants),
+    createPlants: create,
+    copyPlants: create,
     ...callsOf(changes, (call) => writer.transact(() => change(call), smallPages)),
     beat: (atMs) => writer.transact(() => beat(atMs), smallPages),
     close,

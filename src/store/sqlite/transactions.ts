@@ -32,12 +32,15 @@ export function prepareTransactions(db: DatabaseSync) {
 
   return {
     createPlants(plants: readonly (PlantToCreate | CopiedPlant)[], nowMs: number): CreateOutcome[] {
-      const outcomes = plants.map((plant) =>
-        createPlant(plant, 'createdAtMs' in plant ? plant.createdAtMs : nowMs),
-      );
-      const created = plants.filter((_, index) => outcomes[index] === 'created');
-      const ids = BigInt64Array.from(created, ({ id }) => id);
-      if (ids.length > 0) journal.run(nowMs, new Uint8Array(ids.buffer));
+      const outcomes: CreateOutcome[] = [];
+      const created: bigint[] = [];
+      for (const plant of plants) {
+        const outcome = createPlant(plant, 'createdAtMs' in plant ? plant.createdAtMs : nowMs);
+        outcomes.push(outcome);
+        if (outcome === 'created') created.push(plant.id);
+      }
+      if (created.length > 0)
+        journal.run(nowMs, new Uint8Array(BigInt64Array.from(created).buffer));
       return outcomes;
     },
     beat: (atMs: number) => void upsertBeat.run(atMs),

@@ -4,7 +4,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { identityOf } from '../../disk/files.ts';
 import { StoreError } from '../errors.ts';
-import { demandRoom } from './checkpoints.ts';
 import { commitOrRollBack, lockedFor, tryBegin } from './database.ts';
 import { storeError } from './errors.ts';
 import type { SharedWrites } from './shared-writes.ts';
@@ -39,14 +38,14 @@ const sync = promisify(fdatasync);
 export function openWriter(
   path: string,
   db: DatabaseSync,
-  { lock, failure, fail, noteWritten, ...wal }: SharedWrites,
+  { lock, refusal, fail, noteWritten }: SharedWrites,
   lockMs: number,
   onDue?: () => void,
 ): Writer {
   const walPath = `${db.location()}-wal`;
   const descriptor = openSync(walPath, 'r+');
-  const identities = [path, walPath].map((file) => [file, identityOf(file)] as const);
-
+  const identity = identityOf(path);
+  const walIdentity = identityOf(walPath);
   let underWay: Promise<void> | undefined;
 
   async function transact<T>(change: () => T, pagesMax: number): Promise<T> {
@@ -54,14 +53,18 @@ export function openWriter(
     const ended = Promise.withResolvers<void>();
     underWay = ended.promise;
     try {
-      const reason = failure();
-      if (reason) throw reason;
-      demandRoom(wal);
-      await begin();
+      const refused = refusal();
+      if (refused) throw refused;
+      if (!tryBegin(db)) await beginLater();
       const result = commitOrRollBack(db, change);
       if (noteWritten(pagesMax)) onDue?.();
-      await syncWal();
-      demandSameFiles();
+      await sync(descriptor).catch(failSync);
+      // A write to a removed or replaced file is lost.
+      if (identityOf(path) !== identity || identityOf(walPath) !== walIdentity)
+        throw new StoreError(
+          'fatal',
+          `the files of the store at ${path} have been removed or replaced while it was open`,
+        );
       return result;
     } catch (cause) {
       const error = storeError(cause);
@@ -74,30 +77,12 @@ export function openWriter(
   }
 
   /** Tries every millisecond, as `inTransaction` does. */
-  async function begin(): Promise<void> {
+  async function beginLater(): Promise<void> {
     const deadline = performance.now() + lockMs;
-    while (!tryBegin(db)) {
+    do {
       if (performance.now() > deadline) throw lockedFor(lockMs);
       await delay(1);
-    }
-  }
-
-  async function syncWal(): Promise<void> {
-    try {
-      await sync(descriptor);
-    } catch (cause) {
-      const { message } = cause as Error;
-      throw new StoreError('fatal', `the sync of the WAL has failed (${message})`, { cause });
-    }
-  }
-
-  /** A write to a removed or replaced file is lost. */
-  function demandSameFiles(): void {
-    if (identities.every(([file, identity]) => identityOf(file) === identity)) return;
-    throw new StoreError(
-      'fatal',
-      `the files of the store at ${path} have been removed or replaced while it was open`,
-    );
+    } while (!tryBegin(db));
   }
 
   return {
@@ -107,4 +92,8 @@ export function openWriter(
       closeSync(descriptor);
     },
   };
+}
+
+function failSync(cause: Error): never {
+  throw new StoreError('fatal', `the sync of the WAL has failed (${cause.message})`, { cause });
 }
