@@ -1,13 +1,12 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { limits } from '../limits.ts';
 import { causeOf } from '../store/errors.ts';
+import type { TableReader, TableWriter } from '../store/small-tables.ts';
 import {
   fixedTokenId,
   fixedTokenName,
   listedTokenName,
-  type TokenReader,
   type TokenRecord,
-  type TokenWriter,
 } from '../store/tokens.ts';
 import { type Authentication, type Caller, Denial, type OpenAccess, Outage } from './access.ts';
 import { findEndedTokens } from './ended-tokens.ts';
@@ -67,7 +66,7 @@ interface LiveToken extends Caller {
 }
 
 export interface OpaqueTokensOptions {
-  readonly store: TokenReader & TokenWriter;
+  readonly store: TableReader & TableWriter;
   readonly fixedToken: string | undefined;
   /** Number of threads with tokens of their own. */
   readonly threads: number;

@@ -18,7 +18,7 @@ import {
   type TokenUse,
 } from './tokens.ts';
 
-/* The table of tokens, as `TokenReader` and `TokenWriter` describe it. */
+/* The table of tokens. */
 
 /** Condition: neither revoked nor expired at the time `$1`. */
 export const isLive = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $1)';
@@ -71,11 +71,15 @@ export function* first<T>(all: Steps<readonly T[]>): Steps<T | undefined> {
 }
 
 export const tokenReads = {
+  /** All tokens and subjects, revoked tokens too, in order of creation. */
   listTokens: () => tokenRecords(''),
+  /** Tokens that are neither revoked nor expired, rotated ones too, in order of creation. */
   liveTokens: (nowMs: number) => tokenRecords(`WHERE ${isLive} AND ${isToken}`, nowMs),
+  /** The token with this SHA-256, revoked or not. */
   findToken: (hash: Uint8Array) => first(tokenRecords('WHERE hash = $1', hash)),
   findTokens: (hashes: readonly Uint8Array[]) =>
     tokenRecords(`WHERE hash IN (${hashes.map((_, index) => `$${index + 1}`)})`, ...hashes),
+  /** @param usedSinceMs a token that was used later counts as in use */
   *countTokens(nowMs: number, usedSinceMs: number): Steps<TokenCounts> {
     const { rows } = yield* run(
       `SELECT count(*) AS total, count(revoked_at) AS revoked,
@@ -97,6 +101,7 @@ function numbersIn(rows: Result['rows']): Partial<Record<string, number>> {
 }
 
 export const tokenChanges = {
+  /** A name is taken while a token of this name is not revoked; expired or not. */
   *createToken(token: NewToken, liveMax: number): Steps<'created' | 'name taken' | 'too many'> {
     if ((yield* countLive(token.createdAtMs)) >= liveMax) return 'too many';
     const { rows } = yield* run(
@@ -108,6 +113,7 @@ export const tokenChanges = {
     return 'created';
   },
 
+  /** Gives the token of this name a new secret (`planRotation`). */
   *rotateToken(rotation: TokenRotation, liveMax: number): Steps<RotatedToken | RefusedRotation> {
     const { name, atMs, by } = rotation;
     const named = yield* tokenRecords(`WHERE name = $1 AND ${isNotRevoked}`, name);
@@ -127,6 +133,7 @@ export const tokenChanges = {
     return { token, previousUntilMs: rotated?.untilMs };
   },
 
+  /** All secrets of the name get the rate. @returns false if no token of this name is in force */
   *limitToken(name: string, rate: Rate | undefined): Steps<boolean> {
     const { changes } = yield* run(
       `UPDATE tokens SET rate_per_day = $1, burst = $2 WHERE name = $3 AND ${isNotRevoked}`,
@@ -137,6 +144,7 @@ export const tokenChanges = {
     return changes > 0;
   },
 
+  /** Ends all secrets of the name. @returns false if no token of this name is in force */
   *revokeToken(name: string, atMs: number, by?: string): Steps<boolean> {
     const { changes } = yield* run(
       `UPDATE tokens SET revoked_at = $1, revoked_by = $2 WHERE name = $3 AND ${isNotRevoked}`,
@@ -147,6 +155,7 @@ export const tokenChanges = {
     return changes > 0;
   },
 
+  /** Adds all tokens of another store, or none (`mergeTokens`). */
   *copyTokens(
     tokens: readonly TokenRecord[],
     liveMax: number,
@@ -173,6 +182,11 @@ export const tokenChanges = {
     return { ids: merged.ids };
   },
 
+  /**
+   * Notes a use of the subject with this hash, which is made if it is new.
+   *
+   * @returns its id, which stays its own for `subjectIdleMs`, and never becomes that of another
+   */
   *ensureSubject({ name, hash, atMs }: Subject, bounds: SubjectBounds): Steps<number> {
     const at = 'CAST($1 AS bigint)';
     const known = yield* run(
