@@ -69,7 +69,7 @@ export interface NewestSearch extends Omit<PlantSearch, 'after'> {
 
 export interface NewestPlants {
   readonly plants: readonly StoredPlant[];
-  /** Position at which the search goes on, as `isPosition` has it; undefined at the end. */
+  /** Where the search goes on; undefined at the end. */
   readonly next: string | undefined;
 }
 

@@ -3,7 +3,6 @@ import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { int64Max, int64Min } from '../../src/contract/int64.ts';
 import { limits } from '../../src/limits.ts';
-import { isPosition } from '../../src/store/plant-search.ts';
 import type {
   CopiedPlant,
   NewestPlants,
@@ -246,7 +245,6 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     const first = await store.newestPlants({ limit: 3, budgetMs: 60_000 });
     await store.createPlants([plant(77n, 'newer than the first page')]);
     const before = first?.next ?? assert.fail('no next');
-    assert(isPosition(before), before);
     const second = await store.newestPlants({ limit: 10, before, budgetMs: 60_000 });
     assert.deepEqual(
       second?.plants.map(({ id }) => id),

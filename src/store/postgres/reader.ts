@@ -3,18 +3,24 @@ import { NoStoreError } from '../errors.ts';
 import type { PostgresLocation } from '../location.ts';
 import {
   countMatches,
-  type IdWindows,
   listPlants,
-  searchNewest,
+  newestPlants,
   searchPlants,
+  type WindowAt,
 } from '../plant-search.ts';
 import { reads } from '../small-tables.ts';
 import { callsOf, stepsOf } from '../steps.ts';
 import type { StoreReader } from '../store.ts';
 import type { Connector } from './connector.ts';
 import { postgresText } from './location.ts';
-import { newestWindow } from './newest.ts';
-import { countPlantsAfter, plantPage } from './plant-rows.ts';
+import {
+  byId,
+  countPlantsAfter,
+  getPlant,
+  newestFirst,
+  type Order,
+  plantWindow,
+} from './plant-rows.ts';
 import type { Pool } from './pool.ts';
 import { refuseHiddenSchema, versionOf } from './schema.ts';
 import { openPostgresSnapshot } from './snapshot.ts';
@@ -29,19 +35,20 @@ export function readerOn(
   readMs: number,
 ): StoreReader {
   const read = <T>(work: (query: Query) => Promise<T>) => pool.run(work, readMs);
-  const windows: IdWindows = {
-    countAfter: (...window) => read((query) => countPlantsAfter(query, ...window)),
-    pageOf: (filter) => read((query) => plantPage(query, filter)),
-  };
+  const windowsIn =
+    (order: Order): WindowAt =>
+    (...window) =>
+      read((query) => plantWindow(query, order, ...window));
+  const [after, before] = [windowsIn(byId), windowsIn(newestFirst)];
   const close = async () => pool.close();
   return {
     location: postgresText(location),
-    getPlant: (id) => read(async (query) => (await plantPage(query, { limit: 1, id })).plants[0]),
-    listPlants: (filter) => listPlants(filter, windows),
-    searchPlants: (search) => searchPlants(search, windows),
-    newestPlants: (search) =>
-      searchNewest(search, (...window) => read((query) => newestWindow(query, ...window))),
-    countMatches: (count) => countMatches(count, windows.countAfter),
+    getPlant: (id) => read((query) => getPlant(query, id)),
+    listPlants: (filter) => listPlants(filter, after),
+    searchPlants: (search) => searchPlants(search, after),
+    newestPlants: (search) => newestPlants(search, before),
+    countMatches: (count) =>
+      countMatches(count, (...window) => read((query) => countPlantsAfter(query, ...window))),
     openSnapshot: () => openPostgresSnapshot(connector, readMs),
     ...callsOf(reads, (call) => read((query) => runSteps(query, stepsOf(reads, call)))),
     close,

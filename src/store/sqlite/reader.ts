@@ -1,19 +1,18 @@
 import type { DatabaseSync } from 'node:sqlite';
 import {
   countMatches,
-  type IdWindows,
   listPlants,
-  type PlantRange,
-  searchNewest,
+  newestPlants,
   searchPlants,
+  type WindowAt,
 } from '../plant-search.ts';
 import { reads } from '../small-tables.ts';
 import { callsOf, stepsOf } from '../steps.ts';
 import type { StoreReader } from '../store.ts';
 import { demandNewestFile, openForReading } from './database.ts';
 import { withStoreErrors } from './errors.ts';
-import { newestWindow } from './newest.ts';
-import { addFoldCase, countPlantsAfter, plantPage } from './plant-rows.ts';
+import { windowBefore } from './newest.ts';
+import { addFoldCase, countPlantsAfter, getPlant, windowAfter } from './plant-rows.ts';
 import { pragma } from './schema.ts';
 import { openSqliteSnapshot } from './snapshot.ts';
 import { runSteps } from './steps.ts';
@@ -25,21 +24,18 @@ export function openSqliteReader(path: string): StoreReader {
   addFoldCase(db);
   const read = <T>(work: (db: DatabaseSync) => T) => withStoreErrors(() => file.read(work));
   const close = async () => file[Symbol.dispose]();
-  const pageOf = (filter: PlantRange) => read(() => plantPage(db, filter));
-  const windows: IdWindows = {
-    countAfter: (...window) => read(() => countPlantsAfter(db, ...window)),
-    pageOf,
-  };
+  const after: WindowAt = (...window) => read(() => windowAfter(db, ...window));
   return {
     location: `sqlite:${path}`,
-    getPlant: async (id) => pageOf({ limit: 1, id }).plants[0],
-    listPlants: (filter) => listPlants(filter, windows),
-    searchPlants: (search) => searchPlants(search, windows),
+    getPlant: async (id) => read(() => getPlant(db, id)),
+    listPlants: (filter) => listPlants(filter, after),
+    searchPlants: (search) => searchPlants(search, after),
     newestPlants: async (search) => {
       read(() => demandNewestFile(pragma(db, 'user_version'), path));
-      return searchNewest(search, (...window) => read(() => newestWindow(db, ...window)));
+      return newestPlants(search, (...window) => read(() => windowBefore(db, ...window)));
     },
-    countMatches: (count) => countMatches(count, windows.countAfter),
+    countMatches: (count) =>
+      countMatches(count, (...window) => read(() => countPlantsAfter(db, ...window))),
     openSnapshot: async () => read(() => openSqliteSnapshot(path)),
     ...callsOf(reads, async (call) => read((db) => runSteps(db, stepsOf(reads, call)))),
     close,
