@@ -5,6 +5,7 @@ import { StoreOpenError } from '../errors.ts';
 import type { PostgresHost, PostgresLocation } from '../location.ts';
 import { cancelWork } from './cancel.ts';
 import { passwordFor, tlsOptions } from './credentials.ts';
+import { commitPromise } from './durability.ts';
 import { readSession, type SessionSettings } from './session.ts';
 
 export interface Connection {
@@ -48,13 +49,23 @@ export async function openConnection(
       client = clientOf(host, location, false);
       return client.connect();
     });
-    return connectionOf(client, await readSession(client, location.options), demands);
+    const settings = await readSession(client, location.options);
+    if (!demands.acceptsLostCommits) refuseLostCommits(settings);
+    return connectionOf(client, settings, demands);
   } catch (error) {
     client.connection.stream.destroy();
     throw error;
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** Every connection is checked: after a failover, a server may have other settings. */
+function refuseLostCommits(settings: SessionSettings): void {
+  const { level, says } = commitPromise(settings);
+  if (level !== 'lost') return;
+  const remedy = 'switch it on, or accept that with --accept-lost-commits';
+  throw new Error(`the database may lose what it is given: ${says}; ${remedy}`);
 }
 
 /** The error of pg has no code. */

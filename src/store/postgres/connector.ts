@@ -1,6 +1,8 @@
+import { StoreError, StoreOpenError } from '../errors.ts';
 import type { PostgresHost, PostgresLocation } from '../location.ts';
 import { type Connection, openConnection } from './connection.ts';
-import { connectionFailure, type HostFailure } from './connection-failure.ts';
+import { isAtLimit } from './errors.ts';
+import { postgresText } from './location.ts';
 
 export interface Connector {
   /**
@@ -15,11 +17,15 @@ export interface Connector {
   passOver(connection: Connection): void;
 }
 
-/** @param statementMs time for each statement */
+/**
+ * @param statementMs time for each statement
+ * @param onConnection gets each new connection
+ */
 export function openConnector(
   location: PostgresLocation,
   statementMs: number,
   acceptsLostCommits = true,
+  onConnection: (connection: Connection) => void = () => undefined,
 ): Connector {
   const demands = { statementMs, acceptsLostCommits };
   const { hosts, connectMs } = location;
@@ -41,6 +47,7 @@ export function openConnector(
           const connection = await openConnection(host, location, demands, shareMs);
           hostsOfConnections.set(connection, index);
           if (first === begin) first = index;
+          onConnection(connection);
           return connection;
         } catch (error) {
           failures.push({ host, error });
@@ -52,4 +59,55 @@ export function openConnector(
       if (hostsOfConnections.get(connection) === first) first = (first + 1) % hosts.length;
     },
   };
+}
+
+interface HostFailure {
+  readonly host: PostgresHost;
+  readonly error: unknown;
+}
+
+/**
+ * Names the reason of each host. The cause is a `StoreOpenError` if a retry cannot help, or else
+ * the first reason; one that takes no more connections comes before others.
+ */
+function connectionFailure(
+  location: PostgresLocation,
+  failures: readonly HostFailure[],
+): StoreError {
+  const reasons = failures.map(
+    ({ host: { host, port }, error }) =>
+      `${failures.length > 1 ? `${host} port ${port}: ` : ''}${reasonOf(error)}`,
+  );
+  const message = `cannot connect to the store at ${postgresText(location)}: ${reasons.join('; ')}`;
+  const errors = failures.map(({ error }) => error);
+  const cause = errors.some(isLasting)
+    ? new StoreOpenError(message)
+    : (errors.find(isAtLimit) ?? errors[0]);
+  return new StoreError('unavailable', message, { cause });
+}
+
+function reasonOf(error: unknown): string {
+  // The error of a name with several addresses has no message of its own.
+  if (error instanceof AggregateError) return error.errors.map(reasonOf).join(', ');
+  if (!(error instanceof Error)) return String(error);
+  if (!isAboutTls(error)) return error.message;
+  // Node appends advice about its own flags to some messages.
+  const reason = 'reason' in error ? error.reason : error.message.replace(/; .*/s, '');
+  return `TLS: ${reason} (see sslmode, sslrootcert, sslcert and sslkey)`;
+}
+
+/** Wrong user, address, password, database, privilege (errcodes-appendix.html), or file access. */
+const lasting = ['28000', '28P01', '3D000', '42501', 'EACCES'];
+
+function isLasting(error: unknown): boolean {
+  return error instanceof StoreOpenError || isAboutTls(error) || lasting.includes(errorCode(error));
+}
+
+/** Codes of Node (ERR_TLS_CERT_ALTNAME_INVALID) and OpenSSL (SELF_SIGNED_CERT_IN_CHAIN). */
+function isAboutTls(error: unknown): boolean {
+  return /^ERR_(TLS|SSL|OSSL)_|CERT|SIGNATURE|^INVALID_/.test(errorCode(error));
+}
+
+function errorCode(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : '';
 }

@@ -1,11 +1,11 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { limits } from '../../limits.ts';
 import type { SharedCounter } from '../../threads/shared-counter.ts';
 import { setDeadline } from '../deadline.ts';
 import { StoreError } from '../errors.ts';
 import type { Connection } from './connection.ts';
 import type { Connector } from './connector.ts';
-import { isAtLimit, isServerLost, storeError } from './errors.ts';
-import { retryUndone } from './retries.ts';
+import { isAtLimit, isServerLost, isUndone, storeError } from './errors.ts';
 import { type Query, queryOn } from './transaction.ts';
 
 export interface Pool {
@@ -185,6 +185,26 @@ export function openPool(
       serve();
     },
   };
+}
+
+/**
+ * Retries what changed nothing. The pause grows; it is random, so two nodes do not collide again.
+ */
+async function retryUndone<T>(attempt: () => Promise<T>, deadlineMs: number): Promise<T> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await attempt();
+    } catch (error) {
+      const pauseMs = Math.random() * limits.postgres.conflictPauseMs * 2 ** tries;
+      if (
+        !isUndone(error) ||
+        tries === limits.postgres.conflictTries ||
+        performance.now() + pauseMs >= deadlineMs
+      )
+        throw error;
+      await delay(pauseMs);
+    }
+  }
 }
 
 function allInUse(): StoreError {

@@ -18,8 +18,9 @@ import { demandNewest } from '../schema-version.ts';
 import { changes } from '../small-tables.ts';
 import { callsOf, stepsOf } from '../steps.ts';
 import type { CommitPromise, SharedStore, Store, StoreReader, StoreShare } from '../store.ts';
-import { checkedConnector } from './checked-connector.ts';
+import type { Connection } from './connection.ts';
 import { openConnector } from './connector.ts';
+import { commitPromise } from './durability.ts';
 import { beat, forgetOldBeats } from './heartbeat.ts';
 import { postgresText } from './location.ts';
 import { createPlants } from './plants.ts';
@@ -108,13 +109,12 @@ function connected(
 ) {
   let promise: CommitPromise | undefined;
   const measures = measuresIn(writerLayout, demandShared(share.measures));
-  const connector = checkedConnector(openConnector(location, callMs, acceptsLostCommits), {
-    acceptsLostCommits,
-    onPromise: (newest) => {
-      promise = newest;
-    },
-    onConnections: (change) => count(measures.connections, change),
-  });
+  const onConnection = ({ settings, client }: Connection) => {
+    promise = commitPromise(settings);
+    count(measures.connections, 1);
+    client.once('end', () => count(measures.connections, -1));
+  };
+  const connector = openConnector(location, callMs, acceptsLostCommits, onConnection);
   // One more connection: tokens are read while all others create plants.
   const starving = sharedCounter(demandShared(share.starving));
   const pool = openPool(connector, limits.postgres.batchesMax + 1, starving);
