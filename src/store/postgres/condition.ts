@@ -3,12 +3,10 @@ import { type StoreError, StoreOpenError } from '../errors.ts';
 import type { PostgresLocation } from '../location.ts';
 import { schemaVersion as newestVersion } from '../schema-version.ts';
 import type { CommitPromise } from '../store.ts';
-import type { Connection } from './connection.ts';
 import { openConnector } from './connector.ts';
 import { commitPromise } from './durability.ts';
 import { sqlState, storeError } from './errors.ts';
 import { within } from './pool.ts';
-import { type RoleCondition, roleCondition } from './role.ts';
 import {
   refuseChangedTables,
   refuseHiddenSchema,
@@ -34,25 +32,25 @@ interface ServerCondition {
   readonly roundTripMs: number;
   /** Clock of the database, minus the clock of this machine. */
   readonly aheadMs: number;
-  readonly engine: 'PostgreSQL' | 'Citus';
   /** As the server names itself, such as `PostgreSQL 18.4`. */
   readonly version: string;
-  readonly isEncrypted: boolean | undefined;
+  readonly isEncrypted: boolean;
   readonly promise: CommitPromise;
   /** full_page_writes is off. */
   readonly mayTearPages: boolean;
-  /** The setting synchronous_standby_names; may be empty. */
-  readonly standbysDemanded: string;
-  readonly standbys: readonly Standby[];
-  readonly connections: { readonly used: number; readonly max: number } | undefined;
+  /** Whether a standby is connected. */
+  readonly hasStandby: boolean;
+  readonly connectionsOpen: number;
+  readonly connectionsMax: number;
 }
 
-interface Standby {
+interface RoleCondition {
   readonly name: string;
-  /** `sync`, `quorum`, `potential` or `async`; undefined if the role may not see it. */
-  readonly kind: string | undefined;
-  /** WAL that the standby has not replayed. */
-  readonly lagBytes: number | undefined;
+  readonly isSuperuser: boolean;
+  /** Whether the role can make a store. */
+  readonly mayCreate: boolean;
+  /** What to grant first, if the role lacks a privilege: privileges on a table. */
+  readonly lacks: string | undefined;
 }
 
 interface StoreContent {
@@ -61,6 +59,16 @@ interface StoreContent {
   readonly isDistributed: boolean | undefined;
 }
 
+/** Privileges that the statements of this folder need. Locking a row needs UPDATE. */
+const needed: Readonly<Record<string, readonly string[]>> = {
+  plant_store: ['SELECT', 'UPDATE'],
+  plants: ['SELECT', 'INSERT'],
+  tokens: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
+  sessions: ['SELECT', 'INSERT', 'DELETE'],
+  backups: ['SELECT', 'INSERT', 'DELETE'],
+  heartbeat: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
+};
+
 /** Reads back what is in force, and changes nothing. @throws StoreError, StoreOpenError */
 export async function conditionOfPostgres(location: PostgresLocation): Promise<DatabaseCondition> {
   const ms = limits.postgres.conditionMs;
@@ -68,10 +76,21 @@ export async function conditionOfPostgres(location: PostgresLocation): Promise<D
   const startedMs = performance.now();
   const connection = await connector.connect(ms);
   const connectMs = performance.now() - startedMs;
+  const { client, settings } = connection;
   try {
     return await within(connection, ms, async (query) => ({
-      server: await serverCondition(query, connection, connectMs),
-      role: await roleCondition(query),
+      server: {
+        host: client.host,
+        port: client.port,
+        connectMs,
+        ...(await clock(query)),
+        version: settings.version.replace(/( on | \().*/s, ''),
+        isEncrypted: 'encrypted' in client.connection.stream,
+        promise: commitPromise(settings),
+        mayTearPages: settings.fullPageWrites === 'off',
+        ...(await sessions(query)),
+      },
+      role: await role(query),
       store: await storeContent(query).catch(unreadable),
     }));
   } catch (error) {
@@ -79,30 +98,6 @@ export async function conditionOfPostgres(location: PostgresLocation): Promise<D
   } finally {
     connection.destroy();
   }
-}
-
-async function serverCondition(
-  query: Query,
-  { client, settings }: Connection,
-  connectMs: number,
-): Promise<ServerCondition> {
-  const extensions = (await rowsOrNone(query, 'SELECT extname FROM pg_extension')).flat();
-  const engine = extensions.includes('citus') ? 'Citus' : 'PostgreSQL';
-  const ssl = await rowsOrNone(query, 'SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()');
-  return {
-    host: client.host,
-    port: client.port,
-    connectMs,
-    ...(await clock(query)),
-    engine,
-    version: settings.version.replace(/( on | \().*/s, ''),
-    isEncrypted: ssl[0]?.[0] as boolean | undefined,
-    promise: commitPromise(settings),
-    mayTearPages: settings.fullPageWrites === 'off',
-    standbysDemanded: settings.synchronousStandbyNames,
-    standbys: await standbys(query),
-    connections: await connections(query),
-  };
 }
 
 /** Assumes that the database read its clock in the middle of the round trip. */
@@ -113,29 +108,36 @@ async function clock(query: Query): Promise<Pick<ServerCondition, 'roundTripMs' 
   return { roundTripMs, aheadMs: Number(rows[0]?.[0]) - (askedMs + roundTripMs / 2) };
 }
 
-/** Without the privilege, a role sees only the names. */
-async function standbys(query: Query): Promise<Standby[]> {
-  const rows = await rowsOrNone(
-    query,
-    `SELECT application_name, sync_state, pg_wal_lsn_diff(pg_current_wal_lsn(),
-      replay_lsn)::bigint FROM pg_stat_replication`,
-  );
-  return rows.map(([name, kind, lag]) => ({
-    name: String(name),
-    kind: kind === null ? undefined : String(kind),
-    lagBytes: lag === null ? undefined : Number(lag),
-  }));
-}
-
-async function connections(query: Query): Promise<ServerCondition['connections']> {
-  const rows = await rowsOrNone(
-    query,
-    `SELECT (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'),
-      current_setting('max_connections')::bigint -
-        current_setting('superuser_reserved_connections')::bigint
+async function sessions(
+  query: Query,
+): Promise<Pick<ServerCondition, 'hasStandby' | 'connectionsOpen' | 'connectionsMax'>> {
+  const { rows } = await query(
+    `SELECT EXISTS (SELECT FROM pg_stat_replication),
+      (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'),
+      current_setting('max_connections')::bigint
+        - current_setting('superuser_reserved_connections')::bigint
         - coalesce(current_setting('reserved_connections', true), '0')::bigint`,
   );
-  return rows.map(([used, max]) => ({ used: Number(used), max: Number(max) }))[0];
+  const [hasStandby, open, max] = rows[0] as [boolean, bigint, bigint];
+  return { hasStandby, connectionsOpen: Number(open), connectionsMax: Number(max) };
+}
+
+async function role(query: Query): Promise<RoleCondition> {
+  const { rows } = await query(`
+    SELECT current_user::text, (SELECT rolsuper FROM pg_roles WHERE rolname = current_user),
+      coalesce(has_schema_privilege(current_schema(), 'CREATE'), false)`);
+  const [name, isSuperuser, mayCreate] = rows[0] as [string, boolean, boolean];
+  const all = Object.entries(needed).flatMap(([table, privileges]) =>
+    privileges.map((privilege) => [table, privilege] as const),
+  );
+  const { rows: lacking } = await query(
+    `SELECT name FROM unnest($1::text[], $2::text[]) AS needed (name, privilege)
+     WHERE NOT has_table_privilege(to_regclass(name), privilege)`,
+    [all.map(([table]) => table), all.map(([, privilege]) => privilege)],
+  );
+  const [table] = (lacking[0] ?? []) as string[];
+  const lacks = table && `${needed[table]?.join(', ')} ON ${table}`;
+  return { name, isSuperuser, mayCreate, lacks };
 }
 
 async function storeContent(query: Query): Promise<StoreContent | undefined> {
@@ -157,14 +159,4 @@ function unreadable(error: unknown): StoreError | StoreOpenError {
   if (error instanceof StoreOpenError) return error;
   if (sqlState(error) === undefined) throw error;
   return storeError(error);
-}
-
-/** No rows if the role may not ask. */
-async function rowsOrNone(query: Query, text: string): Promise<unknown[][]> {
-  try {
-    return (await query(text)).rows;
-  } catch (error) {
-    if (sqlState(error) === undefined) throw error;
-    return [];
-  }
 }
