@@ -1,14 +1,6 @@
 import type { CopiedPlant, PlantMatch, StoredPlant } from './plants.ts';
 import { run, type Steps } from './steps.ts';
-import {
-  fixedTokenId,
-  fixedTokenName,
-  forgottenName,
-  importId,
-  importName,
-  listedTokenName,
-  unlistedTokenName,
-} from './tokens.ts';
+import { fixedTokenId, fixedTokenName, forgottenName, importId, importName } from './tokens.ts';
 
 /* What the statements that read plants have in common in both engines. */
 
@@ -112,7 +104,7 @@ export function* withCreators(rows: readonly PlantRow[]): Steps<StoredPlant[]> {
   const tokens = yield* run(`SELECT id, name FROM tokens WHERE id IN (${['NULL', ...ids]})`);
   const names = new Map<unknown, string>([
     ...creatorsWithoutToken,
-    ...tokens.rows.map(({ id, name }) => [id, listedTokenName(name as string)] as const),
+    ...tokens.rows.map(({ id, name }) => [id, name as string] as const),
   ]);
   return plants.map((plant) => ({
     ...plant,
@@ -121,10 +113,9 @@ export function* withCreators(rows: readonly PlantRow[]): Steps<StoredPlant[]> {
 }
 
 /** All secrets of a name are tokens of its own. */
-function* idsOfCreator(listed: string): Steps<number[]> {
-  const name = unlistedTokenName(listed);
-  if (name === undefined)
-    return creatorsWithoutToken.flatMap(([id, one]) => (one === listed ? [id] : []));
+function* idsOfCreator(name: string): Steps<number[]> {
+  const withoutToken = creatorsWithoutToken.find(([, one]) => one === name);
+  if (withoutToken !== undefined) return [withoutToken[0]];
   const { rows } = yield* run('SELECT id FROM tokens WHERE name = $1', name);
   return rows.map(({ id }) => id as number);
 }

@@ -27,7 +27,7 @@ export interface StoredPlant extends Plant {
   readonly id: bigint;
   /** Milliseconds since the epoch. */
   readonly createdAtMs: number;
-  /** `listedTokenName` of its token, or one of `namesOfNoToken`. */
+  /** The name of its token, or one of `namesOfNoToken`. */
   readonly createdBy: string;
 }
 

@@ -1,5 +1,6 @@
 import { commandOn } from './command-text.ts';
 import { StoreOpenError } from './errors.ts';
+import { namesOfNoToken } from './tokens.ts';
 
 /** The version of the tables that this program makes, in both engines. */
 export const schemaVersion = 10;
@@ -30,6 +31,10 @@ export function demandNewest(version: number, store: string, location: string): 
       `${commandOn(location, 'serve')} upgrades it`,
   );
 }
+
+/** 1.1.0 made tokens with the names that stand for plants without a token. */
+export const renameTokens = `UPDATE tokens SET name = name || ' (token)'
+  WHERE name IN (${namesOfNoToken.map((name) => `'${name}'`)})`;
 
 /** The columns of `tokens` that 1.1.0 does not have, in the words of an engine. */
 export function addedToTokens(integer: string, text: string): string[] {

@@ -15,23 +15,6 @@ export const forgottenName = 'forgotten subject';
 /** Stands for all tokens beyond the bound of a table. The name of a token has no space. */
 export const otherTokens = 'all others';
 
-/**
- * The name of a token in a list of plants. Earlier versions made tokens with the reserved names
- * above. A mark with a space, which no token name contains, tells such tokens apart.
- */
-export function listedTokenName(name: string): string {
-  return namesOfNoToken.includes(name) ? `${name}${ofTokenMark}` : name;
-}
-
-export const ofTokenMark = ' (token)';
-
-/** The name of the tokens with a listed name; undefined for one of `namesOfNoToken`. */
-export function unlistedTokenName(listed: string): string | undefined {
-  if (namesOfNoToken.includes(listed)) return undefined;
-  const name = listed.endsWith(ofTokenMark) ? listed.slice(0, -ofTokenMark.length) : listed;
-  return namesOfNoToken.includes(name) ? name : listed;
-}
-
 /** Orders by name, so that the secrets of a name are together, the newest first. */
 export function byName<Named extends { readonly name: string }>(
   inOrderOfCreation: readonly Named[],

@@ -1,7 +1,7 @@
 import { limits } from '../../limits.ts';
 import { StoreOpenError } from '../errors.ts';
 import type { PostgresLocation } from '../location.ts';
-import { addedToTokens, schemaVersion } from '../schema-version.ts';
+import { addedToTokens, renameTokens, schemaVersion } from '../schema-version.ts';
 import { openConnector } from './connector.ts';
 import { INSUFFICIENT_PRIVILEGE, LOCK_NOT_AVAILABLE, sqlState } from './errors.ts';
 import { runOnce } from './pool.ts';
@@ -53,6 +53,7 @@ async function upgradeTables(query: Query): Promise<void> {
   if ((await versionOf(query)) !== schemaVersion) {
     for (const column of addedToTokens('bigint', 'text'))
       await query(`ALTER TABLE tokens ADD COLUMN IF NOT EXISTS ${column}`);
+    await query(renameTokens);
     // Its condition is another one today.
     await query('DROP INDEX IF EXISTS tokens_name_in_force');
     await makeTables(query);
