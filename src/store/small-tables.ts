@@ -1,14 +1,6 @@
 import { limits } from '../limits.ts';
 import { type CallsOf, run, type Steps } from './steps.ts';
-import {
-  first,
-  isLive,
-  nextId,
-  tokenChanges,
-  tokenReads,
-  tokenRecords,
-  touchToken,
-} from './token-table.ts';
+import { first, isLive, nextId, tokenChanges, tokenReads, tokenRecords } from './token-table.ts';
 import type { TokenRecord } from './tokens.ts';
 
 /* The tables of sessions and backups, and all small tables together. */
@@ -100,7 +92,7 @@ export const changes = {
       tokenId,
       expiresAtMs,
     );
-    yield* touchToken({ id: tokenId, atMs: createdAtMs });
+    yield* tokenChanges.recordTokenUse([{ id: tokenId, atMs: createdAtMs }]);
   },
 
   /** @returns false if there is no such session: of two calls at once, one removes it */

@@ -2,20 +2,19 @@ import { limits } from '../limits.ts';
 import { type Result, type Row, run, runForAll, type Steps } from './steps.ts';
 import { mergeTokens } from './token-merge.ts';
 import { planRotation } from './token-rotation.ts';
-import {
-  type CopiedTokens,
-  type NewToken,
-  type Rate,
-  type RefusedRotation,
-  type RefusedTokens,
-  type RotatedToken,
-  type Subject,
-  type SubjectBounds,
-  subjectsToForget,
-  type TokenCounts,
-  type TokenRecord,
-  type TokenRotation,
-  type TokenUse,
+import type {
+  CopiedTokens,
+  NewToken,
+  Rate,
+  RefusedRotation,
+  RefusedTokens,
+  RotatedToken,
+  Subject,
+  SubjectBounds,
+  TokenCounts,
+  TokenRecord,
+  TokenRotation,
+  TokenUse,
 } from './tokens.ts';
 
 /* The table of tokens. */
@@ -164,21 +163,11 @@ export const tokenChanges = {
     const merged = mergeTokens(yield* tokenRecords(''), tokens, liveMax, nowMs);
     if (!('ids' in merged)) return merged;
     yield* runForAll(
-      (rows) => `UPDATE tokens SET expires_at = column2, revoked_at = column3, rotated_at = column4,
-          last_used_at = column5, made_by = column6, revoked_by = column7
-        FROM (VALUES ${rows}) AS merged WHERE tokens.id = column1`,
-      merged.changed.map((token) => [
-        token.id,
-        token.expiresAtMs,
-        token.revokedAtMs,
-        token.rotatedAtMs,
-        token.lastUsedAtMs,
-        token.createdBy,
-        token.revokedBy,
-      ]),
-      ['bigint', 'bigint', 'bigint', 'bigint', 'bigint', 'text', 'text'],
+      (rows) => `DELETE FROM tokens WHERE id IN (VALUES ${rows})`,
+      merged.written.map(({ id }) => [id]),
+      'bigint',
     );
-    yield* insert(merged.added);
+    yield* insert(merged.written);
     return { ids: merged.ids };
   },
 
@@ -210,7 +199,7 @@ export const tokenChanges = {
       (rows) => `UPDATE tokens SET last_used_at = column2 FROM (VALUES ${rows}) AS used
         WHERE tokens.id = column1 AND ${isLaterUse('column2')}`,
       uses.map(({ id, atMs }) => [id, atMs]),
-      ['bigint', 'bigint'],
+      'bigint',
     );
   },
 };
@@ -258,6 +247,11 @@ function insert(tokens: readonly TokenRecord[]): Steps<void> {
   );
 }
 
+/** How many subjects to forget before one more is made. */
+function subjectsToForget(subjects: number, { subjectsMax }: SubjectBounds): number {
+  return subjects < subjectsMax ? 0 : 1 + subjects - subjectsMax + Math.floor(subjectsMax / 100);
+}
+
 /** The row with the greatest id stays, so that no id comes again. */
 function forgetSubjects(unusedSinceMs: number, count: number): Steps<Result> {
   return run(
@@ -267,14 +261,5 @@ function forgetSubjects(unusedSinceMs: number, count: number): Steps<Result> {
       ORDER BY coalesce(last_used_at, created_at), id LIMIT $2)`,
     unusedSinceMs,
     count,
-  );
-}
-
-/** Notes the use of a token. */
-export function touchToken({ id, atMs }: TokenUse): Steps<Result> {
-  return run(
-    `UPDATE tokens SET last_used_at = $1 WHERE id = $2 AND ${isLaterUse('CAST($1 AS bigint)')}`,
-    atMs,
-    id,
   );
 }

@@ -104,11 +104,6 @@ export interface SubjectBounds {
   readonly subjectIdleMs: number;
 }
 
-/** How many subjects to forget before one more is made. */
-export function subjectsToForget(subjects: number, { subjectsMax }: SubjectBounds): number {
-  return subjects < subjectsMax ? 0 : 1 + subjects - subjectsMax + Math.floor(subjectsMax / 100);
-}
-
 export interface TokenUse {
   readonly id: number;
   readonly atMs: number;
