@@ -113,7 +113,7 @@ test('while a session reads the tokens, an upgrade gives way to other readers, a
     if (named.test(log)) await dump.query('COMMIT');
     if (log.includes('"ready"')) break;
   }
-  assert.match(log, /"from":1,"to":10,.*upgrading.*"from":1,"to":10,.*has been upgraded/s);
+  assert.match(log, /"schema":1,.*upgrading.*"schema":1,.*has been upgraded/s);
 });
 
 async function clientOn(t: TestContext, url: string, application_name: string): Promise<Client> {

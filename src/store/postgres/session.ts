@@ -33,8 +33,8 @@ export async function readSession(
   const { encoding, isInRecovery, isReadOnly, ...settings } = row;
   if (encoding !== 'UTF8') {
     throw new StoreOpenError(
-      `the database has the encoding ${encoding}; make one with CREATE DATABASE … ENCODING
-        'UTF8' TEMPLATE template0`,
+      `the database has the encoding ${encoding}; make one with ` +
+        "CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0",
     );
   }
   if (isInRecovery) throw new Error('it is a standby, which takes no writes');

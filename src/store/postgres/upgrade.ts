@@ -8,18 +8,10 @@ import { runOnce } from './pool.ts';
 import { makeTables, refuseChangedTables, versionOf } from './schema.ts';
 import { inTransaction, type Query } from './transaction.ts';
 
-/** Versions of the schema. */
-export interface SchemaChange {
-  readonly from: number;
-  readonly to: number;
-}
-
-/** @returns undefined if the store needs no upgrade, or does not exist @throws StoreOpenError */
-export async function outdatedPostgres(
-  location: PostgresLocation,
-): Promise<SchemaChange | undefined> {
-  const from = await once(location, versionOf);
-  return from === 0 || from === schemaVersion ? undefined : { from, to: schemaVersion };
+/** @returns the version of an older schema; otherwise undefined @throws StoreOpenError */
+export async function outdatedPostgres(location: PostgresLocation): Promise<number | undefined> {
+  const version = await once(location, versionOf);
+  return version === 0 || version === schemaVersion ? undefined : version;
 }
 
 /**
