@@ -1,4 +1,4 @@
-import type { CopiedPlant, PlantMatch, StoredPlant } from './plants.ts';
+import type { CopiedPlant, CountedMatches, PlantMatch, StoredPlant } from './plants.ts';
 import { run, type Steps } from './steps.ts';
 import { fixedTokenId, fixedTokenName, forgottenName, importId, importName } from './tokens.ts';
 
@@ -68,6 +68,12 @@ export function countOfNext(
       FROM (SELECT * FROM plants WHERE ${from.text} ORDER BY id LIMIT ?) AS plants`,
     values: [...matches.values, ...from.values, plantsMax],
   };
+}
+
+/** What the statement `countOfNext` has returned. */
+export function countedIn(rows: readonly unknown[]): CountedMatches {
+  const [plants, lookedAt, last] = rows[0] as [bigint, bigint, bigint | null];
+  return { plants: Number(plants), lookedAt: Number(lookedAt), next: last ?? undefined };
 }
 
 export const plantColumns = 'plants.id, plants.name, tag, plants.created_at, created_by';

@@ -5,7 +5,6 @@ import type {
   CountedMatches,
   FoundPlants,
   MatchCount,
-  NewestPlants,
   NewestSearch,
   PlantFilter,
   PlantMatch,
@@ -65,7 +64,7 @@ async function searchWindows(
   { limit, budgetMs, ...match }: PlantSearch,
   start: Place | undefined,
   windowAt: WindowAt,
-): Promise<{ plants: readonly StoredPlant[]; next: Place | undefined }> {
+): Promise<FoundPlants<Place>> {
   const pace = openPace(budgetMs);
   const plants: StoredPlant[] = [];
   const places: Place[] = [];
@@ -88,7 +87,7 @@ async function searchWindows(
 export async function searchPlants(
   { after, ...search }: PlantSearch,
   windowAfter: WindowAt,
-): Promise<FoundPlants> {
+): Promise<FoundPlants<bigint>> {
   const start = after === undefined ? undefined : [after];
   const { plants, next } = await searchWindows(search, start, windowAfter);
   return { plants, next: next?.[0] };
@@ -98,7 +97,7 @@ export async function searchPlants(
 export async function newestPlants(
   { before, ...search }: NewestSearch,
   windowBefore: WindowAt,
-): Promise<NewestPlants | undefined> {
+): Promise<FoundPlants<string> | undefined> {
   const start = before === undefined ? undefined : parsePosition(before);
   if (before !== undefined && start === undefined) return undefined;
   const { plants, next } = await searchWindows(search, start, windowBefore);
@@ -132,19 +131,6 @@ export async function* listPlants(
   }
 }
 
-export interface CountedPlants {
-  readonly plants: number;
-  readonly lookedAt: number;
-  /** The greatest id that the count has looked at; undefined if there was none. */
-  readonly last: bigint | undefined;
-}
-
-/** What the statement `countOfNext` has returned. */
-export function countedIn(rows: readonly unknown[]): CountedPlants {
-  const [plants, lookedAt, last] = rows[0] as [bigint, bigint, bigint | null];
-  return { plants: Number(plants), lookedAt: Number(lookedAt), last: last ?? undefined };
-}
-
 /** Counts in windows of ids. */
 export async function countMatches(
   { after, budgetMs, ...match }: MatchCount,
@@ -152,7 +138,7 @@ export async function countMatches(
     after: bigint | undefined,
     plantsMax: number,
     match: PlantMatch,
-  ) => Sooner<CountedPlants>,
+  ) => Sooner<CountedMatches>,
 ): Promise<CountedMatches> {
   const pace = openPace(budgetMs);
   let [plants, lookedAt] = [0, 0];
@@ -160,7 +146,7 @@ export async function countMatches(
     const window = await countAfter(next, pace.plantsMax(), match);
     plants += window.plants;
     lookedAt += window.lookedAt;
-    next = window.last;
+    next = window.next;
     if (next === undefined || pace.isOver()) return { plants, lookedAt, next };
   }
 }

@@ -5,7 +5,7 @@ import { int64Max, int64Min } from '../../src/contract/int64.ts';
 import { limits } from '../../src/limits.ts';
 import type {
   CopiedPlant,
-  NewestPlants,
+  FoundPlants,
   NewestSearch,
   PlantFilter,
   PlantToCreate,
@@ -1069,7 +1069,7 @@ async function newestIds(store: Store, filter: Partial<PlantFilter>, limit: numb
 
 /** The steps of a search to the end of the store. */
 async function newestSteps(store: Store, search: NewestSearch) {
-  const steps: NewestPlants[] = [];
+  const steps: FoundPlants<string>[] = [];
   let before: string | undefined;
   do {
     const step = await store.newestPlants({ ...search, before });

@@ -2,6 +2,7 @@ import { limits } from '../../limits.ts';
 import {
   allOf,
   type Condition,
+  countedIn,
   countOfNext,
   lastOfNext,
   matchConditions,
@@ -11,8 +12,8 @@ import {
   timeConditions,
   withCreators,
 } from '../plant-rows.ts';
-import { type CountedPlants, countedIn, type Place, type Window } from '../plant-search.ts';
-import type { PlantFilter, PlantMatch, StoredPlant } from '../plants.ts';
+import type { Place, Window } from '../plant-search.ts';
+import type { CountedMatches, PlantFilter, PlantMatch, StoredPlant } from '../plants.ts';
 import { runSteps } from './steps.ts';
 import type { Query } from './transaction.ts';
 
@@ -33,7 +34,7 @@ export async function countPlantsAfter(
   after: bigint | undefined,
   plantsMax: number,
   match: PlantMatch,
-): Promise<CountedPlants> {
+): Promise<CountedMatches> {
   const conditions = await conditionsOf(query, match);
   return countedIn(await rowsOf(query, countOfNext(after, plantsMax, conditions)));
 }

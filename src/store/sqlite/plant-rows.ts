@@ -3,6 +3,7 @@ import { limits } from '../../limits.ts';
 import {
   allOf,
   type Condition,
+  countedIn,
   countOfNext,
   lastOfNext,
   matchConditions,
@@ -11,8 +12,8 @@ import {
   plantColumns,
   withCreators,
 } from '../plant-rows.ts';
-import { type CountedPlants, countedIn, type Place, type Window } from '../plant-search.ts';
-import type { PlantFilter, PlantMatch, StoredPlant } from '../plants.ts';
+import type { Place, Window } from '../plant-search.ts';
+import type { CountedMatches, PlantFilter, PlantMatch, StoredPlant } from '../plants.ts';
 import { runSteps } from './steps.ts';
 
 /** Rows are arrays, which come fastest. An integer is a bigint. */
@@ -38,7 +39,7 @@ export function countPlantsAfter(
   after: bigint | undefined,
   plantsMax: number,
   match: PlantMatch,
-): CountedPlants {
+): CountedMatches {
   return countedIn([...rowsOf(db, countOfNext(after, plantsMax, conditionsOf(db, match)))]);
 }
 
