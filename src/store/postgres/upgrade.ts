@@ -60,7 +60,10 @@ async function upgradeTables(query: Query): Promise<void> {
  */
 async function sessionsOnTables(query: Query): Promise<string> {
   const { rows } = await query(
-    `SELECT DISTINCT pid, application_name, usename::text, extract(epoch FROM query_start)::bigint,
+    `SELECT DISTINCT format('process %s (%s, user %s%s)', pid,
+        coalesce(nullif(application_name, ''), 'without a name'), usename,
+        to_char(query_start AT TIME ZONE 'UTC',
+          '", whose query began at "YYYY-MM-DD"T"HH24:MI:SS"Z"')),
       xact_start
      FROM pg_locks JOIN pg_stat_activity USING (pid)
      WHERE granted AND pid <> pg_backend_pid() AND datname = current_database()
@@ -69,14 +72,7 @@ async function sessionsOnTables(query: Query): Promise<string> {
      ORDER BY xact_start NULLS FIRST LIMIT 3`,
     [limits.postgres.upgradeLockMs],
   );
-  const sessions = rows.map(([pid, application, user, startSeconds]) => {
-    const start = startSeconds && new Date(Number(startSeconds) * 1_000).toISOString();
-    return (
-      `process ${pid} (${application || 'without a name'}, user ` +
-      `${user}${start ? `, whose query began at ${start}` : ''})`
-    );
-  });
-  return sessions.join(', ') || 'a session that has ended meanwhile';
+  return rows.map(([session]) => session).join(', ') || 'a session that has ended meanwhile';
 }
 
 function once<T>(location: PostgresLocation, work: (query: Query) => Promise<T>): Promise<T> {
