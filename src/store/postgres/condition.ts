@@ -80,8 +80,7 @@ export async function conditionOfPostgres(location: PostgresLocation): Promise<D
   try {
     return await within(connection, ms, async (query) => ({
       server: {
-        host: client.host,
-        port: client.port,
+        ...connection.host,
         connectMs,
         ...(await clock(query)),
         version: settings.version.replace(/( on | \().*/s, ''),

@@ -9,6 +9,7 @@ import { commitPromise } from './durability.ts';
 import { readSession, type SessionSettings } from './session.ts';
 
 export interface Connection {
+  readonly host: PostgresHost;
   readonly client: pg.Client;
   readonly settings: SessionSettings;
   readonly demands: SessionDemands;
@@ -51,7 +52,7 @@ export async function openConnection(
     });
     const settings = await readSession(client, location.options);
     if (!demands.acceptsLostCommits) refuseLostCommits(settings);
-    return connectionOf(client, settings, demands);
+    return connectionOf(host, client, settings, demands);
   } catch (error) {
     client.connection.stream.destroy();
     throw error;
@@ -72,12 +73,14 @@ function refuseLostCommits(settings: SessionSettings): void {
 const noTls = 'The server does not support SSL connections';
 
 function connectionOf(
+  host: PostgresHost,
   client: pg.Client,
   settings: SessionSettings,
   demands: SessionDemands,
 ): Connection {
   const { stream } = client.connection;
   return {
+    host,
     client,
     settings,
     demands,

@@ -31,7 +31,6 @@ export function openConnector(
   const { hosts, connectMs } = location;
   /** The index of the host that is tried first. */
   let first = 0;
-  const hostsOfConnections = new WeakMap<Connection, number>();
   return {
     async connect(withinMs) {
       const endMs = performance.now() + withinMs;
@@ -45,7 +44,6 @@ export function openConnector(
         const shareMs = Math.min(connectMs, (endMs - performance.now()) / (hosts.length - turn));
         try {
           const connection = await openConnection(host, location, demands, shareMs);
-          hostsOfConnections.set(connection, index);
           if (first === begin) first = index;
           onConnection(connection);
           return connection;
@@ -56,7 +54,7 @@ export function openConnector(
       throw connectionFailure(location, failures);
     },
     passOver(connection) {
-      if (hostsOfConnections.get(connection) === first) first = (first + 1) % hosts.length;
+      if (connection.host === hosts[first]) first = (first + 1) % hosts.length;
     },
   };
 }
