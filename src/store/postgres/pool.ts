@@ -77,7 +77,7 @@ export function openPool(
     const { promise, resolve, reject } = Promise.withResolvers<Connection>();
     const cancelDeadline = setDeadline(deadlineMs - performance.now(), () => {
       waiting.splice(waiting.indexOf(waiter), 1);
-      reject(refusal ?? allInUse());
+      reject(refusal ?? new StoreError('unavailable', allInUse));
     });
     const waiter: Waiter = { callMs, take: resolve, refuse: reject };
     waiting.push(waiter);
@@ -87,7 +87,7 @@ export function openPool(
 
   /** Called after each change. */
   function serve(): void {
-    if (!isOpen) return refuseAfter(0, closed());
+    if (!isOpen) return refuseAfter(0, new StoreError('unavailable', 'the store is closed'));
     while (waiting.length > 0) {
       const connection = takeIdle();
       if (connection === undefined) break;
@@ -207,9 +207,7 @@ async function retryUndone<T>(attempt: () => Promise<T>, deadlineMs: number): Pr
   }
 }
 
-function allInUse(): StoreError {
-  return new StoreError('unavailable', 'all connections to the database were in use for too long');
-}
+const allInUse = 'all connections to the database were in use for too long';
 
 /** Runs work on a new connection. @throws StoreError */
 export async function runOnce<T>(
@@ -223,10 +221,6 @@ export async function runOnce<T>(
   } finally {
     pool.close();
   }
-}
-
-function closed(): StoreError {
-  return new StoreError('unavailable', 'the store is closed');
 }
 
 /** Runs work on a connection, and cuts the connection at the deadline. @param onLate called then */
