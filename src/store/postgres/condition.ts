@@ -1,8 +1,7 @@
 import { limits } from '../../limits.ts';
 import { type StoreError, StoreOpenError } from '../errors.ts';
 import type { PostgresLocation } from '../location.ts';
-import { schemaVersion as newestVersion } from '../schema-version.ts';
-import type { CommitPromise } from '../store.ts';
+import { schemaVersion } from '../schema-version.ts';
 import { openConnector } from './connector.ts';
 import { commitPromise } from './durability.ts';
 import { sqlState, storeError } from './errors.ts';
@@ -17,47 +16,7 @@ import { isDistributed } from './size.ts';
 import type { Query } from './transaction.ts';
 
 /** What a database says of itself, for `doctor`. */
-export interface DatabaseCondition {
-  readonly server: ServerCondition;
-  readonly role: RoleCondition;
-  /** Undefined without a store; an error if the store cannot be read. */
-  readonly store: StoreContent | StoreError | StoreOpenError | undefined;
-}
-
-interface ServerCondition {
-  /** The host that takes writes. */
-  readonly host: string;
-  readonly port: number;
-  readonly connectMs: number;
-  readonly roundTripMs: number;
-  /** Clock of the database, minus the clock of this machine. */
-  readonly aheadMs: number;
-  /** As the server names itself, such as `PostgreSQL 18.4`. */
-  readonly version: string;
-  readonly isEncrypted: boolean;
-  readonly promise: CommitPromise;
-  /** full_page_writes is off. */
-  readonly mayTearPages: boolean;
-  /** Whether a standby is connected. */
-  readonly hasStandby: boolean;
-  readonly connectionsOpen: number;
-  readonly connectionsMax: number;
-}
-
-interface RoleCondition {
-  readonly name: string;
-  readonly isSuperuser: boolean;
-  /** Whether the role can make a store. */
-  readonly mayCreate: boolean;
-  /** What to grant first, if the role lacks a privilege: privileges on a table. */
-  readonly lacks: string | undefined;
-}
-
-interface StoreContent {
-  readonly schemaVersion: number;
-  /** On Citus: whether the plants are distributed. */
-  readonly isDistributed: boolean | undefined;
-}
+export type DatabaseCondition = Awaited<ReturnType<typeof conditionOfPostgres>>;
 
 /** Privileges that the statements of this folder need. Locking a row needs UPDATE. */
 const needed: Readonly<Record<string, readonly string[]>> = {
@@ -70,7 +29,7 @@ const needed: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Reads back what is in force, and changes nothing. @throws StoreError, StoreOpenError */
-export async function conditionOfPostgres(location: PostgresLocation): Promise<DatabaseCondition> {
+export async function conditionOfPostgres(location: PostgresLocation) {
   const ms = limits.postgres.conditionMs;
   const connector = openConnector(location, ms);
   const startedMs = performance.now();
@@ -80,9 +39,11 @@ export async function conditionOfPostgres(location: PostgresLocation): Promise<D
   try {
     return await within(connection, ms, async (query) => ({
       server: {
+        // The host that takes writes.
         ...connection.host,
         connectMs,
         ...(await clock(query)),
+        // As the server names itself, such as `PostgreSQL 18.4`.
         version: settings.version.replace(/( on | \().*/s, ''),
         isEncrypted: 'encrypted' in client.connection.stream,
         promise: commitPromise(settings),
@@ -90,6 +51,7 @@ export async function conditionOfPostgres(location: PostgresLocation): Promise<D
         ...(await sessions(query)),
       },
       role: await role(query),
+      // Undefined without a store; an error if the store cannot be read.
       store: await storeContent(query).catch(unreadable),
     }));
   } catch (error) {
@@ -100,16 +62,14 @@ export async function conditionOfPostgres(location: PostgresLocation): Promise<D
 }
 
 /** Assumes that the database read its clock in the middle of the round trip. */
-async function clock(query: Query): Promise<Pick<ServerCondition, 'roundTripMs' | 'aheadMs'>> {
+async function clock(query: Query) {
   const [askedMs, startedMs] = [Date.now(), performance.now()];
   const { rows } = await query('SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint');
   const roundTripMs = performance.now() - startedMs;
   return { roundTripMs, aheadMs: Number(rows[0]?.[0]) - (askedMs + roundTripMs / 2) };
 }
 
-async function sessions(
-  query: Query,
-): Promise<Pick<ServerCondition, 'hasStandby' | 'connectionsOpen' | 'connectionsMax'>> {
+async function sessions(query: Query) {
   const { rows } = await query(
     `SELECT EXISTS (SELECT FROM pg_stat_replication),
       (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'),
@@ -121,7 +81,7 @@ async function sessions(
   return { hasStandby, connectionsOpen: Number(open), connectionsMax: Number(max) };
 }
 
-async function role(query: Query): Promise<RoleCondition> {
+async function role(query: Query) {
   const { rows } = await query(`
     SELECT current_user::text, (SELECT rolsuper FROM pg_roles WHERE rolname = current_user),
       coalesce(has_schema_privilege(current_schema(), 'CREATE'), false)`);
@@ -135,22 +95,20 @@ async function role(query: Query): Promise<RoleCondition> {
     [all.map(([table]) => table), all.map(([, privilege]) => privilege)],
   );
   const [table] = (lacking[0] ?? []) as string[];
+  // Privileges on the first table that lacks one.
   const lacks = table && `${needed[table]?.join(', ')} ON ${table}`;
   return { name, isSuperuser, mayCreate, lacks };
 }
 
-async function storeContent(query: Query): Promise<StoreContent | undefined> {
-  const schemaVersion = await versionOf(query);
-  if (schemaVersion === 0) {
+async function storeContent(query: Query) {
+  const version = await versionOf(query);
+  if (version === 0) {
     await refuseHiddenSchema(query);
     await refuseOthersTables(query);
     return undefined;
   }
-  if (schemaVersion === newestVersion) await refuseChangedTables(query);
-  return {
-    schemaVersion,
-    isDistributed: await isDistributed(query),
-  };
+  if (version === schemaVersion) await refuseChangedTables(query);
+  return { schemaVersion: version, isDistributed: await isDistributed(query) };
 }
 
 /** A failed statement leaves the other answers; a failed connection does not. */
