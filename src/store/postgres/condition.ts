@@ -33,7 +33,7 @@ export async function conditionOfPostgres(location: PostgresLocation) {
   const ms = limits.postgres.conditionMs;
   const connector = openConnector(location, ms);
   const startedMs = performance.now();
-  const connection = await connector.connect(ms);
+  const connection = await connector.connect();
   const connectMs = performance.now() - startedMs;
   const { client, settings } = connection;
   try {

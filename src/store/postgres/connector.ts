@@ -12,28 +12,28 @@ export interface Connector {
    * @throws StoreError (`unavailable`). The cause is a `StoreOpenError` if a retry cannot help,
    * such as after a wrong password.
    */
-  connect(withinMs: number): Promise<Connection>;
+  connect(): Promise<Connection>;
   /** Tries other hosts first: after a failover, an old primary takes writes and ends none. */
   passOver(connection: Connection): void;
 }
 
 /**
- * @param statementMs time for each statement
+ * @param callMs time for each statement, and for all hosts to answer
  * @param onConnection gets each new connection
  */
 export function openConnector(
   location: PostgresLocation,
-  statementMs: number,
+  callMs: number,
   acceptsLostCommits = true,
   onConnection: (connection: Connection) => void = () => undefined,
 ): Connector {
-  const demands = { statementMs, acceptsLostCommits };
+  const demands = { statementMs: callMs, acceptsLostCommits };
   const { hosts, connectMs } = location;
   /** The index of the host that is tried first. */
   let first = 0;
   return {
-    async connect(withinMs) {
-      const endMs = performance.now() + withinMs;
+    async connect() {
+      const endMs = performance.now() + callMs;
       const failures: HostFailure[] = [];
       // `first` may change meanwhile, and each host has one turn.
       const begin = first;

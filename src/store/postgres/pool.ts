@@ -22,8 +22,6 @@ export interface Pool {
 
 /** Work that waits for a connection. */
 interface Waiter {
-  /** Time of its whole call. */
-  readonly callMs: number;
   take(connection: Connection): void;
   refuse(error: StoreError): void;
 }
@@ -54,12 +52,8 @@ export function openPool(
   let refusal: StoreError | undefined;
   let pause: NodeJS.Timeout | undefined;
 
-  async function attempt<T>(
-    work: (query: Query) => Promise<T>,
-    callMs: number,
-    deadlineMs: number,
-  ): Promise<T> {
-    const connection = takeIdle() ?? (await nextConnection(callMs, deadlineMs));
+  async function attempt<T>(work: (query: Query) => Promise<T>, deadlineMs: number): Promise<T> {
+    const connection = takeIdle() ?? (await nextConnection(deadlineMs));
     try {
       const result = await within(connection, deadlineMs - performance.now(), work, () =>
         connector.passOver(connection),
@@ -73,13 +67,13 @@ export function openPool(
     }
   }
 
-  function nextConnection(callMs: number, deadlineMs: number): Promise<Connection> {
+  function nextConnection(deadlineMs: number): Promise<Connection> {
     const { promise, resolve, reject } = Promise.withResolvers<Connection>();
     const cancelDeadline = setDeadline(deadlineMs - performance.now(), () => {
       waiting.splice(waiting.indexOf(waiter), 1);
       reject(refusal ?? new StoreError('unavailable', allInUse));
     });
-    const waiter: Waiter = { callMs, take: resolve, refuse: reject };
+    const waiter: Waiter = { take: resolve, refuse: reject };
     waiting.push(waiter);
     serve();
     return promise.finally(cancelDeadline);
@@ -93,8 +87,7 @@ export function openPool(
       if (connection === undefined) break;
       waiting.shift()?.take(connection);
     }
-    for (let next = waiting[opening]; next !== undefined && mayOpen(); next = waiting[opening])
-      void open(next.callMs);
+    while (waiting.length > opening && mayOpen()) void open();
     starve(waiting.length > 0 && busy.size === 0 && isAtLimit(refusal?.cause));
     if (busy.size === 0 && refusal && !isStarving) refuseAfter(opening, refusal);
   }
@@ -116,10 +109,10 @@ export function openPool(
     return refusal === undefined || opening === 0;
   }
 
-  async function open(callMs: number): Promise<void> {
+  async function open(): Promise<void> {
     opening += 1;
     try {
-      const connection = await connector.connect(callMs);
+      const connection = await connector.connect();
       refusal = undefined;
       if (isOpen) idle.push(connection);
       else connection.destroy();
@@ -173,7 +166,7 @@ export function openPool(
     async run(work, withinMs) {
       const deadlineMs = performance.now() + withinMs;
       try {
-        return await retryUndone(() => attempt(work, withinMs, deadlineMs), deadlineMs);
+        return await retryUndone(() => attempt(work, deadlineMs), deadlineMs);
       } catch (error) {
         throw storeError(error);
       }

@@ -12,7 +12,7 @@ export async function openPostgresSnapshot(
   connector: Connector,
   readMs: number,
 ): Promise<PlantSnapshot> {
-  const connection = await connector.connect(readMs);
+  const connection = await connector.connect();
   const run = <T>(work: (query: Query) => Promise<T>) =>
     within(connection, readMs, work).catch((error) => {
       throw storeError(error);
