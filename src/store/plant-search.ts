@@ -8,6 +8,7 @@ import type {
   NewestSearch,
   PlantFilter,
   PlantMatch,
+  PlantReader,
   PlantSearch,
   StoredPlant,
 } from './plants.ts';
@@ -31,13 +32,39 @@ export interface Window {
  *
  * @param filter its `limit` counts the plants of this window
  */
-export type WindowAt = (
+type WindowAt = (
   place: Place | undefined,
   plantsMax: number,
   filter: PlantFilter,
 ) => Sooner<Window>;
 
 type Sooner<T> = T | Promise<T>;
+
+/** How an engine looks at plants. */
+export interface PlantWindows {
+  /** In ascending order of id. */
+  readonly windowAfter: WindowAt;
+  /** Back from the newest plant. */
+  readonly windowBefore: WindowAt;
+  /** Looks at up to `plantsMax` plants, and counts those that match. */
+  countAfter(
+    after: bigint | undefined,
+    plantsMax: number,
+    match: PlantMatch,
+  ): Sooner<CountedMatches>;
+}
+
+type Searches = 'listPlants' | 'searchPlants' | 'newestPlants' | 'countMatches';
+
+export function searchesIn(windows: PlantWindows): Pick<PlantReader, Searches> {
+  const { windowAfter, windowBefore, countAfter } = windows;
+  return {
+    listPlants: (filter) => listPlants(filter, windowAfter),
+    searchPlants: (search) => searchPlants(search, windowAfter),
+    newestPlants: (search) => newestPlants(search, windowBefore),
+    countMatches: (count) => countMatches(count, countAfter),
+  };
+}
 
 /** While windows are fast, they grow. */
 function openPace(budgetMs: number) {
@@ -84,7 +111,7 @@ async function searchWindows(
 }
 
 /** Searches in ascending order of id. */
-export async function searchPlants(
+async function searchPlants(
   { after, ...search }: PlantSearch,
   windowAfter: WindowAt,
 ): Promise<FoundPlants<bigint>> {
@@ -94,7 +121,7 @@ export async function searchPlants(
 }
 
 /** Searches back from the newest plant. */
-export async function newestPlants(
+async function newestPlants(
   { before, ...search }: NewestSearch,
   windowBefore: WindowAt,
 ): Promise<FoundPlants<string> | undefined> {
@@ -113,7 +140,7 @@ function parsePosition(text: string): Place | undefined {
  * Each step is a read of its own: one long read would keep SQLite's WAL from being reset. Plants
  * are never changed or removed, so every plant that exists at the start is listed, once.
  */
-export async function* listPlants(
+async function* listPlants(
   { limit, ...filter }: PlantFilter,
   windowAfter: WindowAt,
 ): AsyncGenerator<StoredPlant> {
@@ -132,13 +159,9 @@ export async function* listPlants(
 }
 
 /** Counts in windows of ids. */
-export async function countMatches(
+async function countMatches(
   { after, budgetMs, ...match }: MatchCount,
-  countAfter: (
-    after: bigint | undefined,
-    plantsMax: number,
-    match: PlantMatch,
-  ) => Sooner<CountedMatches>,
+  countAfter: PlantWindows['countAfter'],
 ): Promise<CountedMatches> {
   const pace = openPace(budgetMs);
   let [plants, lookedAt] = [0, 0];

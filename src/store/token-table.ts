@@ -108,7 +108,7 @@ export const tokenChanges = {
       token.name,
     );
     if (rows.length > 0) return 'name taken';
-    yield* insert([{ ...nothingYet, ...token, id: yield* nextId('tokens') }]);
+    yield* insert([{ ...token, id: yield* nextId('tokens') }]);
     return 'created';
   },
 
@@ -128,7 +128,7 @@ export const tokenChanges = {
         rotated.untilMs,
         rotated.id,
       );
-    yield* insert([{ ...nothingYet, ...token, id: yield* nextId('tokens') }]);
+    yield* insert([{ ...token, id: yield* nextId('tokens') }]);
     return { token, previousUntilMs: rotated?.untilMs };
   },
 
@@ -190,7 +190,7 @@ export const tokenChanges = {
     if (forgotten > 0) yield* forgetSubjects(atMs - bounds.subjectIdleMs, forgotten);
     const id = yield* nextId('tokens');
     const times = { createdAtMs: atMs, lastUsedAtMs: atMs };
-    yield* insert([{ ...nothingYet, id, name, hash, role: 'subject', ...times }]);
+    yield* insert([{ id, name, hash, role: 'subject', ...times }]);
     return id;
   },
 
@@ -204,16 +204,6 @@ export const tokenChanges = {
   },
 };
 
-const nothingYet = {
-  expiresAtMs: undefined,
-  revokedAtMs: undefined,
-  rotatedAtMs: undefined,
-  lastUsedAtMs: undefined,
-  rate: undefined,
-  createdBy: undefined,
-  revokedBy: undefined,
-};
-
 function* countLive(nowMs: number): Steps<number> {
   const text = `SELECT count(*) AS live FROM tokens WHERE ${isLive} AND ${isToken}`;
   return numbersIn((yield* run(text, nowMs)).rows)['live'] ?? 0;
@@ -224,7 +214,10 @@ export function* nextId(table: 'tokens' | 'backups'): Steps<number> {
   return numbersIn(rows)['id'] as number;
 }
 
-function insert(tokens: readonly TokenRecord[]): Steps<void> {
+type NewRow = Partial<TokenRecord> &
+  Pick<TokenRecord, 'id' | 'name' | 'hash' | 'role' | 'createdAtMs'>;
+
+function insert(tokens: readonly NewRow[]): Steps<void> {
   return runForAll(
     (rows) =>
       `INSERT INTO tokens (id, name, hash, role, created_at, expires_at, revoked_at, rotated_at,

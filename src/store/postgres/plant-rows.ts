@@ -40,7 +40,7 @@ export async function countPlantsAfter(
 }
 
 /** An order that has an index. The columns are those of a place. */
-export interface Order {
+interface Order {
   readonly columns: string;
   readonly by: string;
   readonly isBehind: '>' | '<';

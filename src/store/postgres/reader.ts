@@ -1,26 +1,13 @@
 import { commandOn } from '../command-text.ts';
 import { NoStoreError } from '../errors.ts';
 import type { PostgresLocation } from '../location.ts';
-import {
-  countMatches,
-  listPlants,
-  newestPlants,
-  searchPlants,
-  type WindowAt,
-} from '../plant-search.ts';
+import { searchesIn } from '../plant-search.ts';
 import { reads } from '../small-tables.ts';
 import { callsOf, stepsOf } from '../steps.ts';
 import type { StoreReader } from '../store.ts';
 import type { Connector } from './connector.ts';
 import { postgresText } from './location.ts';
-import {
-  byId,
-  countPlantsAfter,
-  getPlant,
-  newestFirst,
-  type Order,
-  plantWindow,
-} from './plant-rows.ts';
+import { byId, countPlantsAfter, getPlant, newestFirst, plantWindow } from './plant-rows.ts';
 import type { Pool } from './pool.ts';
 import { refuseHiddenSchema, versionOf } from './schema.ts';
 import { openPostgresSnapshot } from './snapshot.ts';
@@ -35,20 +22,15 @@ export function readerOn(
   readMs: number,
 ): StoreReader {
   const read = <T>(work: (query: Query) => Promise<T>) => pool.run(work, readMs);
-  const windowsIn =
-    (order: Order): WindowAt =>
-    (...window) =>
-      read((query) => plantWindow(query, order, ...window));
-  const [after, before] = [windowsIn(byId), windowsIn(newestFirst)];
   const close = async () => pool.close();
   return {
     location: postgresText(location),
     getPlant: (id) => read((query) => getPlant(query, id)),
-    listPlants: (filter) => listPlants(filter, after),
-    searchPlants: (search) => searchPlants(search, after),
-    newestPlants: (search) => newestPlants(search, before),
-    countMatches: (count) =>
-      countMatches(count, (...window) => read((query) => countPlantsAfter(query, ...window))),
+    ...searchesIn({
+      windowAfter: (...window) => read((query) => plantWindow(query, byId, ...window)),
+      windowBefore: (...window) => read((query) => plantWindow(query, newestFirst, ...window)),
+      countAfter: (...window) => read((query) => countPlantsAfter(query, ...window)),
+    }),
     openSnapshot: () => openPostgresSnapshot(connector, readMs),
     ...callsOf(reads, (call) => read((query) => runSteps(query, stepsOf(reads, call)))),
     close,

@@ -1,11 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import {
-  countMatches,
-  listPlants,
-  newestPlants,
-  searchPlants,
-  type WindowAt,
-} from '../plant-search.ts';
+import { searchesIn } from '../plant-search.ts';
 import { reads } from '../small-tables.ts';
 import { callsOf, stepsOf } from '../steps.ts';
 import type { StoreReader } from '../store.ts';
@@ -24,18 +18,18 @@ export function openSqliteReader(path: string): StoreReader {
   addFoldCase(db);
   const read = <T>(work: (db: DatabaseSync) => T) => withStoreErrors(() => file.read(work));
   const close = async () => file[Symbol.dispose]();
-  const after: WindowAt = (...window) => read(() => windowAfter(db, ...window));
   return {
     location: `sqlite:${path}`,
     getPlant: async (id) => read(() => getPlant(db, id)),
-    listPlants: (filter) => listPlants(filter, after),
-    searchPlants: (search) => searchPlants(search, after),
-    newestPlants: async (search) => {
-      read(() => demandNewestFile(pragma(db, 'user_version'), path));
-      return newestPlants(search, (...window) => read(() => windowBefore(db, ...window)));
-    },
-    countMatches: (count) =>
-      countMatches(count, (...window) => read(() => countPlantsAfter(db, ...window))),
+    ...searchesIn({
+      windowAfter: (...window) => read(() => windowAfter(db, ...window)),
+      windowBefore(...window) {
+        const version = read(() => pragma(db, 'user_version'));
+        demandNewestFile(version, path);
+        return read(() => windowBefore(db, ...window));
+      },
+      countAfter: (...window) => read(() => countPlantsAfter(db, ...window)),
+    }),
     openSnapshot: async () => read(() => openSqliteSnapshot(path)),
     ...callsOf(reads, async (call) => read((db) => runSteps(db, stepsOf(reads, call)))),
     close,
