@@ -1,7 +1,6 @@
 import { limits } from '../limits.ts';
 import { type Result, type Row, run, runForAll, type Steps } from './steps.ts';
 import { mergeTokens } from './token-merge.ts';
-import { planRotation } from './token-rotation.ts';
 import type {
   CopiedTokens,
   NewToken,
@@ -112,24 +111,38 @@ export const tokenChanges = {
     return 'created';
   },
 
-  /** Gives the token of this name a new secret (`planRotation`). */
+  /**
+   * Gives the token of this name a new secret. A token has two secrets in force at most. A second
+   * rotation within the grace of the first is refused, because it would end a secret that was
+   * promised to be in force, unless it has no grace: then all earlier secrets end.
+   */
   *rotateToken(rotation: TokenRotation, liveMax: number): Steps<RotatedToken | RefusedRotation> {
-    const { name, atMs, by } = rotation;
+    const { name, atMs, graceMs, by } = rotation;
     const named = yield* tokenRecords(`WHERE name = $1 AND ${isNotRevoked}`, name);
-    const plan = planRotation(named, yield* countLive(atMs), rotation, liveMax);
-    if (typeof plan === 'string' || 'inForceUntilMs' in plan) return plan;
-    const { token, rotated, revoked } = plan;
-    for (const id of revoked)
-      yield* run('UPDATE tokens SET revoked_at = $1, revoked_by = $2 WHERE id = $3', atMs, by, id);
-    if (rotated)
+    const current = named.find(({ rotatedAtMs }) => rotatedAtMs === undefined);
+    if (current === undefined) return 'unknown';
+    const { id, expiresAtMs = Infinity } = current;
+    const inForce = named.filter(({ expiresAtMs: endMs = Infinity }) => endMs > atMs);
+    const keepsOld = graceMs > 0;
+    const earlier = inForce.find((token) => token !== current);
+    if (keepsOld && earlier !== undefined) return { inForceUntilMs: earlier.expiresAtMs ?? atMs };
+    const live = yield* countLive(atMs);
+    if (live - (keepsOld ? 0 : inForce.length) >= liveMax) return 'too many';
+
+    const previousUntilMs = keepsOld ? Math.min(atMs + graceMs, expiresAtMs) : undefined;
+    if (keepsOld)
       yield* run(
         'UPDATE tokens SET rotated_at = $1, expires_at = $2 WHERE id = $3',
         atMs,
-        rotated.untilMs,
-        rotated.id,
+        previousUntilMs,
+        id,
       );
+    const ended = keepsOld ? [] : new Set([current, ...inForce]);
+    for (const { id } of ended)
+      yield* run('UPDATE tokens SET revoked_at = $1, revoked_by = $2 WHERE id = $3', atMs, by, id);
+    const token = newSecret(current, rotation);
     yield* insert([{ ...token, id: yield* nextId('tokens') }]);
-    return { token, previousUntilMs: rotated?.untilMs };
+    return { token, previousUntilMs };
   },
 
   /** All secrets of the name get the rate. @returns false if no token of this name is in force */
@@ -203,6 +216,15 @@ export const tokenChanges = {
     );
   },
 };
+
+function newSecret(
+  { name, role, rate, createdAtMs, expiresAtMs }: TokenRecord,
+  { hash, atMs, validMs, by }: TokenRotation,
+): NewToken {
+  const lifeMs = validMs ?? (expiresAtMs === undefined ? undefined : expiresAtMs - createdAtMs);
+  const endMs = lifeMs === undefined ? undefined : atMs + lifeMs;
+  return { name, hash, role, rate, createdAtMs: atMs, expiresAtMs: endMs, createdBy: by };
+}
 
 function* countLive(nowMs: number): Steps<number> {
   const text = `SELECT count(*) AS live FROM tokens WHERE ${isLive} AND ${isToken}`;
