@@ -5,6 +5,8 @@ import { isAtLimit } from './errors.ts';
 import { postgresText } from './location.ts';
 
 export interface Connector {
+  /** Time for a call: for each statement, and for all hosts to answer. */
+  readonly callMs: number;
   /**
    * Opens a session on a host that takes writes. The host that was found last comes first, unless
    * it was passed over; then the others in turn.
@@ -18,7 +20,7 @@ export interface Connector {
 }
 
 /**
- * @param callMs time for each statement, and for all hosts to answer
+ * @param callMs time for a call
  * @param onConnection gets each new connection
  */
 export function openConnector(
@@ -32,6 +34,7 @@ export function openConnector(
   /** The index of the host that is tried first. */
   let first = 0;
   return {
+    callMs,
     async connect() {
       const endMs = performance.now() + callMs;
       const failures: HostFailure[] = [];

@@ -10,12 +10,12 @@ import { type Query, queryOn } from './transaction.ts';
 
 export interface Pool {
   /**
-   * Runs work on a connection of its own, and again if it has certainly changed nothing. At the
-   * deadline the connection is cut; the result is then unknown.
+   * Runs work on a connection of its own, and again if it has certainly changed nothing. After the
+   * time of a call the connection is cut; the result is then unknown.
    *
    * @throws StoreError
    */
-  run<T>(work: (query: Query) => Promise<T>, withinMs: number): Promise<T>;
+  run<T>(work: (query: Query) => Promise<T>): Promise<T>;
   /** Refuses waiting work, and cuts running work. */
   close(): void;
 }
@@ -163,8 +163,8 @@ export function openPool(
   }
 
   return {
-    async run(work, withinMs) {
-      const deadlineMs = performance.now() + withinMs;
+    async run(work) {
+      const deadlineMs = performance.now() + connector.callMs;
       try {
         return await retryUndone(() => attempt(work, deadlineMs), deadlineMs);
       } catch (error) {
@@ -206,11 +206,10 @@ const allInUse = 'all connections to the database were in use for too long';
 export async function runOnce<T>(
   connector: Connector,
   work: (query: Query) => Promise<T>,
-  withinMs: number,
 ): Promise<T> {
   const pool = openPool(connector, 1);
   try {
-    return await pool.run(work, withinMs);
+    return await pool.run(work);
   } finally {
     pool.close();
   }

@@ -14,14 +14,12 @@ import { openPostgresSnapshot } from './snapshot.ts';
 import { runSteps } from './steps.ts';
 import type { Query } from './transaction.ts';
 
-/** @param readMs time for each query */
 export function readerOn(
   location: PostgresLocation,
   connector: Connector,
   pool: Pool,
-  readMs: number,
 ): StoreReader {
-  const read = <T>(work: (query: Query) => Promise<T>) => pool.run(work, readMs);
+  const read = <T>(work: (query: Query) => Promise<T>) => pool.run(work);
   const close = async () => pool.close();
   return {
     location: postgresText(location),
@@ -31,7 +29,7 @@ export function readerOn(
       windowBefore: (...window) => read((query) => plantWindow(query, newestFirst, ...window)),
       countAfter: (...window) => read((query) => countPlantsAfter(query, ...window)),
     }),
-    openSnapshot: () => openPostgresSnapshot(connector, readMs),
+    openSnapshot: () => openPostgresSnapshot(connector),
     ...callsOf(reads, (call) => read((query) => runSteps(query, stepsOf(reads, call)))),
     close,
     [Symbol.asyncDispose]: close,

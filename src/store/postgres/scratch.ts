@@ -38,8 +38,6 @@ function withOptions(url: string, options: string): string {
   return `${url}${url.includes('?') ? '&' : '?'}options=${encodeURIComponent(options)}`;
 }
 
-const callMs = limits.postgres.scratchMs;
-
 function once<T>(location: PostgresLocation, work: (query: Query) => Promise<T>): Promise<T> {
-  return runOnce(openConnector(location, callMs), work, callMs);
+  return runOnce(openConnector(location, limits.postgres.scratchMs), work);
 }

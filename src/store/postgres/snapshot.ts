@@ -7,14 +7,11 @@ import { countPlants, rowPage } from './plant-rows.ts';
 import { within } from './pool.ts';
 import { type Query, snapshot } from './transaction.ts';
 
-/** A read transaction on its own connection. @param readMs time per query @throws StoreError */
-export async function openPostgresSnapshot(
-  connector: Connector,
-  readMs: number,
-): Promise<PlantSnapshot> {
+/** A read transaction on its own connection. @throws StoreError */
+export async function openPostgresSnapshot(connector: Connector): Promise<PlantSnapshot> {
   const connection = await connector.connect();
   const run = <T>(work: (query: Query) => Promise<T>) =>
-    within(connection, readMs, work).catch((error) => {
+    within(connection, connector.callMs, work).catch((error) => {
       throw storeError(error);
     });
   try {

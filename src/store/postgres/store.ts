@@ -41,7 +41,7 @@ export async function openPostgresStore(
   location: PostgresLocation,
   options: OpenOptions,
 ): Promise<SharedStore> {
-  const { callMs, mayMake } = options;
+  const { mayMake } = options;
   const writers: Measures<typeof writerLayout>[] = [];
   const { starving } = sharedMemory(['starving']);
   const share = () => {
@@ -52,13 +52,13 @@ export async function openPostgresStore(
   const { pool, store, promise } = connected(location, share(), options);
   let isNew = false;
   try {
-    if (mayMake) isNew = await pool.run(ensureSchema, callMs);
+    if (mayMake) isNew = await pool.run(ensureSchema);
     await pool.run(async (query) => {
       const version = await demandStore(query, location);
       demandNewest(version, 'the store in the database', postgresText(location));
       await refuseChangedTables(query);
-    }, callMs);
-    await pool.run((query) => forgetOldBeats(query, Date.now()), callMs);
+    });
+    await pool.run((query) => forgetOldBeats(query, Date.now()));
   } catch (error) {
     pool.close();
     throw error;
@@ -71,7 +71,7 @@ export async function openPostgresStore(
     promise,
     metrics: {
       writers,
-      plantsBytes: () => pool.run(plantsBytes, callMs),
+      plantsBytes: () => pool.run(plantsBytes),
       connections: () => sumOf(writers.map(({ connections }) => connections))[0],
     },
   };
@@ -94,12 +94,12 @@ export async function openPostgresReader(
   const connector = openConnector(location, readMs);
   const pool = openPool(connector, 1);
   try {
-    await pool.run((query) => demandStore(query, location), readMs);
+    await pool.run((query) => demandStore(query, location));
   } catch (error) {
     pool.close();
     throw error;
   }
-  return readerOn(location, connector, pool, readMs);
+  return readerOn(location, connector, pool);
 }
 
 function connected(
@@ -119,17 +119,17 @@ function connected(
   const starving = sharedCounter(demandShared(share.starving));
   const pool = openPool(connector, limits.postgres.batchesMax + 1, starving);
   const store = {
-    ...readerOn(location, connector, pool, callMs),
-    ...writesOn(pool, measures, callMs),
+    ...readerOn(location, connector, pool),
+    ...writesOn(pool, measures),
   };
   return { pool, store, promise: () => promise };
 }
 
 type Writes = Omit<Store, keyof StoreReader>;
 
-function writesOn(pool: Pool, measures: Measures<typeof writerLayout>, callMs: number): Writes {
+function writesOn(pool: Pool, measures: Measures<typeof writerLayout>): Writes {
   const node = randomBytes(8).readBigInt64BE();
-  const write = <T>(work: (query: Query) => Promise<T>) => pool.run(work, callMs);
+  const write = <T>(work: (query: Query) => Promise<T>) => pool.run(work);
   const confirm = (query: Query) => beat(query, node, Date.now());
   return {
     batchesMax: limits.postgres.batchesMax,

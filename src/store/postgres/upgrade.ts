@@ -76,6 +76,5 @@ async function sessionsOnTables(query: Query): Promise<string> {
 }
 
 function once<T>(location: PostgresLocation, work: (query: Query) => Promise<T>): Promise<T> {
-  const { upgradeStepMs } = limits.postgres;
-  return runOnce(openConnector(location, upgradeStepMs), work, upgradeStepMs);
+  return runOnce(openConnector(location, limits.postgres.upgradeStepMs), work);
 }
