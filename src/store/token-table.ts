@@ -146,26 +146,12 @@ export const tokenChanges = {
   },
 
   /** All secrets of the name get the rate. @returns false if no token of this name is in force */
-  *limitToken(name: string, rate: Rate | undefined): Steps<boolean> {
-    const { changes } = yield* run(
-      `UPDATE tokens SET rate_per_day = $1, burst = $2 WHERE name = $3 AND ${isNotRevoked}`,
-      rate?.perDay,
-      rate?.burst,
-      name,
-    );
-    return changes > 0;
-  },
+  limitToken: (name: string, rate: Rate | undefined) =>
+    changeInForce(name, 'rate_per_day = $2, burst = $3', rate?.perDay, rate?.burst),
 
   /** Ends all secrets of the name. @returns false if no token of this name is in force */
-  *revokeToken(name: string, atMs: number, by?: string): Steps<boolean> {
-    const { changes } = yield* run(
-      `UPDATE tokens SET revoked_at = $1, revoked_by = $2 WHERE name = $3 AND ${isNotRevoked}`,
-      atMs,
-      by,
-      name,
-    );
-    return changes > 0;
-  },
+  revokeToken: (name: string, atMs: number, by?: string) =>
+    changeInForce(name, 'revoked_at = $2, revoked_by = $3', atMs, by),
 
   /** Adds all tokens of another store, or none (`mergeTokens`). */
   *copyTokens(
@@ -216,6 +202,15 @@ export const tokenChanges = {
     );
   },
 };
+
+function* changeInForce(
+  name: string,
+  values: string,
+  ...given: (string | number | undefined)[]
+): Steps<boolean> {
+  const text = `UPDATE tokens SET ${values} WHERE name = $1 AND ${isNotRevoked}`;
+  return (yield* run(text, name, ...given)).changes > 0;
+}
 
 function newSecret(
   { name, role, rate, createdAtMs, expiresAtMs }: TokenRecord,
