@@ -20,12 +20,6 @@ export interface Pool {
   close(): void;
 }
 
-/** Work that waits for a connection. */
-interface Waiter {
-  take(connection: Connection): void;
-  refuse(error: StoreError): void;
-}
-
 /**
  * Connections are opened on demand. Work that cannot open one waits for one that is in use. When
  * one is lost, all idle connections go with it: they lead to the same server. After a failed
@@ -43,8 +37,8 @@ export function openPool(
 ): Pool {
   const idle: Connection[] = [];
   const busy = new Set<Connection>();
-  /** The longest waiting first. */
-  const waiting: Waiter[] = [];
+  /** Work that waits for a connection, the longest waiting first. */
+  const waiting: PromiseWithResolvers<Connection>[] = [];
   let opening = 0;
   let isOpen = true;
   let isStarving = false;
@@ -68,15 +62,14 @@ export function openPool(
   }
 
   function nextConnection(deadlineMs: number): Promise<Connection> {
-    const { promise, resolve, reject } = Promise.withResolvers<Connection>();
+    const waiter = Promise.withResolvers<Connection>();
     const cancelDeadline = setDeadline(deadlineMs - performance.now(), () => {
       waiting.splice(waiting.indexOf(waiter), 1);
-      reject(refusal ?? new StoreError('unavailable', allInUse));
+      waiter.reject(refusal ?? new StoreError('unavailable', allInUse));
     });
-    const waiter: Waiter = { take: resolve, refuse: reject };
     waiting.push(waiter);
     serve();
-    return promise.finally(cancelDeadline);
+    return waiter.promise.finally(cancelDeadline);
   }
 
   /** Called after each change. */
@@ -85,7 +78,7 @@ export function openPool(
     while (waiting.length > 0) {
       const connection = takeIdle();
       if (connection === undefined) break;
-      waiting.shift()?.take(connection);
+      waiting.shift()?.resolve(connection);
     }
     while (waiting.length > opening && mayOpen()) void open();
     starve(waiting.length > 0 && busy.size === 0 && isAtLimit(refusal?.cause));
@@ -93,7 +86,7 @@ export function openPool(
   }
 
   function refuseAfter(count: number, error: StoreError): void {
-    for (const { refuse } of waiting.splice(count)) refuse(error);
+    for (const { reject } of waiting.splice(count)) reject(error);
   }
 
   function takeIdle(): Connection | undefined {
