@@ -52,7 +52,7 @@ export async function openConnection(
     });
     const settings = await readSession(client, location.options);
     if (!demands.acceptsLostCommits) refuseLostCommits(settings);
-    return connectionOf(host, client, settings, demands);
+    return connectionOf({ host, client, settings, demands });
   } catch (error) {
     client.connection.stream.destroy();
     throw error;
@@ -72,18 +72,13 @@ function refuseLostCommits(settings: SessionSettings): void {
 /** The error of pg has no code. */
 const noTls = 'The server does not support SSL connections';
 
-function connectionOf(
-  host: PostgresHost,
-  client: pg.Client,
-  settings: SessionSettings,
-  demands: SessionDemands,
-): Connection {
+type Session = Pick<Connection, 'host' | 'client' | 'settings' | 'demands'>;
+
+function connectionOf(session: Session): Connection {
+  const { client } = session;
   const { stream } = client.connection;
   return {
-    host,
-    client,
-    settings,
-    demands,
+    ...session,
     get isClosed() {
       return stream.destroyed || !stream.writable;
     },
