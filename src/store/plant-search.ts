@@ -27,37 +27,28 @@ export interface Window {
   readonly next: Place | undefined;
 }
 
-/**
- * Looks at about `plantsMax` plants from a place on.
- *
- * @param filter its `limit` counts the plants of this window
- */
-type WindowAt = (
+/** Looks at about `plantsMax` plants from a place on. */
+type LookAt<Filter, Found> = (
   place: Place | undefined,
   plantsMax: number,
-  filter: PlantFilter,
-) => Sooner<Window>;
+  filter: Filter,
+) => Found | Promise<Found>;
 
-type Sooner<T> = T | Promise<T>;
+/** The `limit` of the filter counts the plants of this window. */
+type WindowAt = LookAt<PlantFilter, Window>;
 
-/** How an engine looks at plants. */
+/** How an engine looks at plants: in ascending order of id, and back from the newest plant. */
 export interface PlantWindows {
-  /** In ascending order of id. */
   readonly windowAfter: WindowAt;
-  /** Back from the newest plant. */
   readonly windowBefore: WindowAt;
-  /** Looks at up to `plantsMax` plants, and counts those that match. */
-  countAfter(
-    after: bigint | undefined,
-    plantsMax: number,
-    match: PlantMatch,
-  ): Sooner<CountedMatches>;
+  readonly countAfter: LookAt<PlantMatch, CountedMatches>;
 }
 
-type Searches = 'listPlants' | 'searchPlants' | 'newestPlants' | 'countMatches';
-
-export function searchesIn(windows: PlantWindows): Pick<PlantReader, Searches> {
-  const { windowAfter, windowBefore, countAfter } = windows;
+export function searchesIn({
+  windowAfter,
+  windowBefore,
+  countAfter,
+}: PlantWindows): Omit<PlantReader, 'getPlant' | 'openSnapshot'> {
   return {
     listPlants: (filter) => listPlants(filter, windowAfter),
     searchPlants: (search) => searchPlants(search, windowAfter),
@@ -115,9 +106,12 @@ async function searchPlants(
   { after, ...search }: PlantSearch,
   windowAfter: WindowAt,
 ): Promise<FoundPlants<bigint>> {
-  const start = after === undefined ? undefined : [after];
-  const { plants, next } = await searchWindows(search, start, windowAfter);
+  const { plants, next } = await searchWindows(search, placeOf(after), windowAfter);
   return { plants, next: next?.[0] };
+}
+
+function placeOf(id: bigint | undefined): Place | undefined {
+  return id === undefined ? undefined : [id];
 }
 
 /** Searches back from the newest plant. */
@@ -166,7 +160,7 @@ async function countMatches(
   const pace = openPace(budgetMs);
   let [plants, lookedAt] = [0, 0];
   for (let next = after; ; ) {
-    const window = await countAfter(next, pace.plantsMax(), match);
+    const window = await countAfter(placeOf(next), pace.plantsMax(), match);
     plants += window.plants;
     lookedAt += window.lookedAt;
     next = window.next;

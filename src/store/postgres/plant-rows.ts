@@ -31,12 +31,12 @@ export async function countPlants(query: Query): Promise<number> {
 /** Looks at up to `plantsMax` plants, and counts those that match. */
 export async function countPlantsAfter(
   query: Query,
-  after: bigint | undefined,
+  place: Place | undefined,
   plantsMax: number,
   match: PlantMatch,
 ): Promise<CountedMatches> {
   const conditions = await conditionsOf(query, match);
-  return countedIn(await rowsOf(query, countOfNext(after, plantsMax, conditions)));
+  return countedIn(await rowsOf(query, countOfNext(place?.[0], plantsMax, conditions)));
 }
 
 /** An order that has an index. The columns are those of a place. */

@@ -36,11 +36,11 @@ export function countPlants(db: DatabaseSync): number {
 /** Looks at up to `plantsMax` plants, and counts those that match. */
 export function countPlantsAfter(
   db: DatabaseSync,
-  after: bigint | undefined,
+  place: Place | undefined,
   plantsMax: number,
   match: PlantMatch,
 ): CountedMatches {
-  return countedIn([...rowsOf(db, countOfNext(after, plantsMax, conditionsOf(db, match)))]);
+  return countedIn([...rowsOf(db, countOfNext(place?.[0], plantsMax, conditionsOf(db, match)))]);
 }
 
 /** A window of plants in order of id. */
