@@ -1,7 +1,7 @@
 import { limits } from '../../limits.ts';
 import { StoreOpenError } from '../errors.ts';
 import type { PostgresLocation } from '../location.ts';
-import { addedToTokens, renameTokens, schemaVersion } from '../schema-version.ts';
+import { schemaVersion, tokenUpgrade } from '../schema-version.ts';
 import { openConnector } from './connector.ts';
 import { INSUFFICIENT_PRIVILEGE, LOCK_NOT_AVAILABLE, sqlState } from './errors.ts';
 import { runOnce } from './pool.ts';
@@ -43,11 +43,7 @@ async function upgradeTables(query: Query): Promise<void> {
   await query(`SET LOCAL lock_timeout = ${limits.postgres.upgradeLockMs}`);
   await query('SELECT id FROM plant_store WHERE id = 1 FOR UPDATE');
   if ((await versionOf(query)) !== schemaVersion) {
-    for (const column of addedToTokens('bigint', 'text'))
-      await query(`ALTER TABLE tokens ADD COLUMN IF NOT EXISTS ${column}`);
-    await query(renameTokens);
-    // Its condition is another one today.
-    await query('DROP INDEX IF EXISTS tokens_name_in_force');
+    for (const statement of tokenUpgrade('bigint', 'text')) await query(statement);
     await makeTables(query);
   }
   await refuseChangedTables(query);
