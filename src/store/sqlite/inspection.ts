@@ -56,7 +56,7 @@ function inspect(db: DatabaseSync, onProgress: OnProgress): StoreFigures | Store
 function readPlants(db: DatabaseSync, onProgress: OnProgress): PlantFigures {
   const total = countPlants(db);
   const digest = openDigest((done) =>
-    onProgress(`reading the plants: ${done}`, { done, total, unit: 'plants' }),
+    onProgress('reading the plants', { done, total, unit: 'plants' }),
   );
   const text = 'SELECT id, name, tag FROM plants ORDER BY id';
   type Row = [id: bigint, name: string, tag: string | null];
