@@ -237,8 +237,6 @@ export const limits = {
     snapshotIdleMs: 10 * 60 * second,
     /** All questions of `doctor` to a database. */
     conditionMs: 10 * second,
-    /** `doctor` warns of a standby that is further behind. */
-    standbyLagBytesHigh: 64 * MiB,
     /** The row of a stopped node is kept for this time. */
     heartbeatKeptMs: 24 * 3_600 * second,
     /** Creating or dropping the schema that `prove` uses. */

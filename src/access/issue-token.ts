@@ -1,12 +1,7 @@
 import { excerpt } from '../contract/excerpt.ts';
 import { limits } from '../limits.ts';
-import {
-  type NewToken,
-  namesOfNoToken,
-  type Rate,
-  type Role,
-  type TokenWriter,
-} from '../store/tokens.ts';
+import type { TableWriter } from '../store/small-tables.ts';
+import { type NewToken, namesOfNoToken, type Rate, type Role } from '../store/tokens.ts';
 import { generateToken, hashToken } from './opaque-tokens.ts';
 
 export interface TokenWish {
@@ -45,7 +40,7 @@ export function isTokenName(name: string): boolean {
  * @throws StoreError
  */
 export async function issueToken(
-  store: TokenWriter,
+  store: TableWriter,
   { name, role, validMs, rate, by }: TokenWish,
   nowMs: number,
 ): Promise<IssuedToken | TokenRefusal> {
@@ -78,7 +73,7 @@ export interface RotatedSecret extends IssuedToken, Pick<NewToken, 'role' | 'rat
  * @throws StoreError
  */
 export async function rotateToken(
-  store: TokenWriter,
+  store: TableWriter,
   { name, graceMs, validMs, by }: RotationWish,
   nowMs: number,
 ): Promise<RotatedSecret | TokenRefusal> {

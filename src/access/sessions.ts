@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { limits } from '../limits.ts';
-import type { SessionReader, SessionWriter } from '../store/sessions.ts';
-import type { TokenReader } from '../store/tokens.ts';
+import type { TableReader, TableWriter } from '../store/small-tables.ts';
 import { hashToken, isInForce } from './opaque-tokens.ts';
 import { hashLink } from './sign-in-link.ts';
 
@@ -31,10 +30,7 @@ interface SignedIn {
  *
  * @param now milliseconds since the epoch
  */
-export function sessionsIn(
-  store: TokenReader & SessionReader & SessionWriter,
-  now: () => number,
-): Sessions {
+export function sessionsIn(store: TableReader & TableWriter, now: () => number): Sessions {
   async function begin(
     tokenId: number,
     name: string,

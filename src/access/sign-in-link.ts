@@ -1,7 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { limits } from '../limits.ts';
-import type { SessionWriter } from '../store/sessions.ts';
-import type { TokenWriter } from '../store/tokens.ts';
+import type { TableWriter } from '../store/small-tables.ts';
 import { commandLineName } from './actor.ts';
 import { hashToken } from './opaque-tokens.ts';
 
@@ -17,10 +16,7 @@ export interface SignInLink {
  *
  * @throws StoreError
  */
-export async function makeSignInLink(
-  store: TokenWriter & SessionWriter,
-  nowMs: number,
-): Promise<SignInLink> {
+export async function makeSignInLink(store: TableWriter, nowMs: number): Promise<SignInLink> {
   const name = commandLineName;
   const operator = { name, hash: hashToken(name), atMs: nowMs };
   const tokenId = await store.ensureSubject(operator, limits.jwt);

@@ -1,5 +1,5 @@
 import { limits } from '../limits.ts';
-import type { TokenWriter } from '../store/tokens.ts';
+import type { TableWriter } from '../store/small-tables.ts';
 
 /** Stores when tokens were last used, once in `limits.access.useFlushMs` and at the end. */
 export interface TokenUses extends AsyncDisposable {
@@ -7,7 +7,7 @@ export interface TokenUses extends AsyncDisposable {
   note(id: number, atMs: number): void;
 }
 
-export function recordUses(store: TokenWriter, onError: (error: unknown) => void): TokenUses {
+export function recordUses(store: TableWriter, onError: (error: unknown) => void): TokenUses {
   const lastUsed = new Map<number, number>();
   const flushing = setInterval(flush, limits.access.useFlushMs);
 

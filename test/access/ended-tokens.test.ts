@@ -56,15 +56,10 @@ async function openAccess(t: TestContext, endedLookupMs = patientMs) {
 
 test('a revoked and an expired token are refused with their names, and are neither admitted nor noted as used', async (t) => {
   const { access, store, lookups, ended, refused } = await openAccess(t);
-  const tokens = [
-    await ended('app'),
-    await ended('last-year', 'expired'),
-    // Earlier versions made tokens with this name.
-    await ended('environment'),
-  ];
-  const names = ['app', 'last-year', 'environment (token)', undefined];
+  const tokens = [await ended('app'), await ended('last-year', 'expired')];
+  const names = ['app', 'last-year', undefined];
   assert.deepEqual(await Promise.all([...tokens, generateToken()].map(refused)), names);
-  assert.deepEqual(lookups, [4]);
+  assert.deepEqual(lookups, [3]);
 
   for (const token of tokens) {
     assert.equal(access.authenticate(token, `Bearer ${token}`), 'unknown');
@@ -72,7 +67,7 @@ test('a revoked and an expired token are refused with their names, and are neith
   }
   await access[Symbol.asyncDispose]();
   const uses = (await store.listTokens()).map(({ lastUsedAtMs }) => lastUsedAtMs);
-  assert.deepEqual(uses, [undefined, undefined, undefined]);
+  assert.deepEqual(uses, [undefined, undefined]);
 });
 
 test('a token that is revoked while it is used has its name from the first refusal on', async (t) => {

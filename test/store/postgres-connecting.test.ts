@@ -7,7 +7,7 @@ import { type TestContext, test } from 'node:test';
 import { StoreError, StoreOpenError } from '../../src/store/errors.ts';
 import { openConnector } from '../../src/store/postgres/connector.ts';
 import { type PostgresServer, serverIn, startPostgres } from '../helpers/postgres.ts';
-import { connectTo, locationOf, queryValue, statementMs } from '../helpers/postgres-connection.ts';
+import { connectTo, locationOf, queryValue } from '../helpers/postgres-connection.ts';
 import { temporaryFolder } from '../helpers/program.ts';
 
 /** Who asks whom for a password. */
@@ -115,9 +115,9 @@ test('connections to PostgreSQL', async (t) => {
       const silent = await listen(t, () => (asked += 1));
       const connector = openConnector(
         locationOf(`postgres://postgres@127.0.0.1:${silent},${here}/postgres`),
-        statementMs,
+        2_000,
       );
-      for (const _ of [1, 2]) (await connector.connect(2_000)).destroy();
+      for (const _ of [1, 2]) (await connector.connect()).destroy();
       assert.equal(asked, 1);
     },
   );
@@ -156,9 +156,9 @@ for (const [what, [sslmode, onConnection, says]] of Object.entries(oddAnswers)) 
     const port = await listen(t, onConnection);
     const connector = openConnector(
       locationOf(`postgres://ada:secret@127.0.0.1:${port}/plants?sslmode=${sslmode}`),
-      statementMs,
+      300,
     );
-    await assert.rejects(connector.connect(300), isUnavailable(says, false));
+    await assert.rejects(connector.connect(), isUnavailable(says, false));
   });
 }
 

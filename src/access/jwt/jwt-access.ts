@@ -1,7 +1,7 @@
 import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { limits } from '../../limits.ts';
 import { causeOf, StoreError } from '../../store/errors.ts';
-import type { TokenWriter } from '../../store/tokens.ts';
+import type { TableWriter } from '../../store/small-tables.ts';
 import { type Caller, Denial, type OpenAccess, Outage } from '../access.ts';
 import { hashToken } from '../opaque-tokens.ts';
 import type { NewTally } from '../tally.ts';
@@ -10,7 +10,7 @@ import { type IssuerKeys, type KeySet, type KeysLog, openIssuerKeys } from './is
 import { expiryOf, faultOf, hasScope, type Jwt, type JwtRules, subjectName } from './rules.ts';
 
 export interface JwtAccessOptions {
-  readonly store: TokenWriter;
+  readonly store: TableWriter;
   readonly rules: JwtRules;
   readonly now: () => number;
   readonly log: KeysLog;

@@ -1,7 +1,6 @@
 import { int64FromDigits } from '../../contract/int64.ts';
 import { zonedTime } from '../../contract/zoned-time.ts';
 import { limits } from '../../limits.ts';
-import { isPosition } from '../../store/plant-search.ts';
 import type { PlantMatch } from '../../store/plants.ts';
 
 /** A search in one of the two orders, or a count. */
@@ -24,7 +23,6 @@ export function plantQuery(query: Readonly<Record<string, string>>): PlantQuery 
   const order = query['order'] || 'id';
   if (order !== 'id' && order !== 'newest') return '`order` must be id or newest.';
   if (before && order === 'id') return '`before` needs `order=newest`.';
-  if (before && !isPosition(before)) return wrongPosition;
   if (after && order === 'newest') return '`after` needs `order=id`.';
   const afterId = int64FromDigits(after);
   if (after && afterId === undefined) return '`after` must be an id.';
@@ -56,8 +54,5 @@ function matchFrom(query: Readonly<Record<string, string>>): PlantMatch | string
     untilMs,
   };
 }
-
-/** Of a search for the newest plants. */
-export const wrongPosition = '`before` must be the `next` of an earlier reply of this store.';
 
 const noTime = 'must be a time with its zone, such as 2026-11-22T07:14:49Z.';

@@ -6,7 +6,7 @@ import type { Handler } from '../answer.ts';
 import type { PlantCount, PlantPage, StoredPlant } from '../contract.ts';
 import type { ReaderThread } from '../reader.ts';
 import { answerJson, isoTime, refuse } from './json.ts';
-import { plantQuery, wrongPosition } from './plant-query.ts';
+import { plantQuery } from './plant-query.ts';
 
 /** One step of a search, as `plants list` does it, for at most `limits.ops.searchMs`. */
 export function searchPlants(reader: ReaderThread): Handler {
@@ -25,6 +25,8 @@ export function searchPlants(reader: ReaderThread): Handler {
     return answerJson(reply);
   };
 }
+
+const wrongPosition = '`before` must be the `next` of an earlier reply of this store.';
 
 /** One step of a count, as `plants count` does it, for about `limits.ops.searchMs`. */
 export function countPlants(reader: ReaderThread): Handler {
