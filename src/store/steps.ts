@@ -60,23 +60,14 @@ export type CallsOf<T extends Table> = {
 };
 type ResultOf<S> = S extends Steps<infer T> ? T : never;
 
-/** Names a function of a table, with its arguments. Both can go to another thread. */
-export interface Call<T extends Table> {
-  readonly name: keyof T;
-  readonly args: readonly unknown[];
-}
-
+/** @param call runs what a function of the table yields, and may have it begin again */
 export function callsOf<T extends Table>(
   table: T,
-  call: (call: Call<T>) => Promise<unknown>,
+  call: (begin: () => Steps<unknown>) => Promise<unknown>,
 ): CallsOf<T> {
-  const entries = Object.keys(table).map((name) => [
+  const entries = Object.entries(table).map(([name, stepsOf]) => [
     name,
-    (...args: unknown[]) => call({ name, args }),
+    (...args: never[]) => call(() => stepsOf(...args)),
   ]);
   return Object.fromEntries(entries) as CallsOf<T>;
-}
-
-export function stepsOf<T extends Table>(table: T, { name, args }: Call<T>): Steps<unknown> {
-  return (table[name] as (...args: readonly unknown[]) => Steps<unknown>)(...args);
 }

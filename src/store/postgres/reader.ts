@@ -3,7 +3,7 @@ import { NoStoreError } from '../errors.ts';
 import type { PostgresLocation } from '../location.ts';
 import { searchesIn } from '../plant-search.ts';
 import { reads } from '../small-tables.ts';
-import { callsOf, stepsOf } from '../steps.ts';
+import { callsOf } from '../steps.ts';
 import type { StoreReader } from '../store.ts';
 import type { Connector } from './connector.ts';
 import { postgresText } from './location.ts';
@@ -30,7 +30,7 @@ export function readerOn(
       countAfter: (...window) => read((query) => countPlantsAfter(query, ...window)),
     }),
     openSnapshot: () => openPostgresSnapshot(connector),
-    ...callsOf(reads, (call) => read((query) => runSteps(query, stepsOf(reads, call)))),
+    ...callsOf(reads, (begin) => read((query) => runSteps(query, begin()))),
     close,
     [Symbol.asyncDispose]: close,
   };

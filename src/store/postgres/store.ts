@@ -16,7 +16,7 @@ import type { OpenOptions, StoreOptions } from '../engine.ts';
 import type { PostgresLocation } from '../location.ts';
 import { demandNewest } from '../schema-version.ts';
 import { changes } from '../small-tables.ts';
-import { callsOf, stepsOf } from '../steps.ts';
+import { callsOf } from '../steps.ts';
 import type { CommitPromise, SharedStore, Store, StoreReader, StoreShare } from '../store.ts';
 import type { Connection } from './connection.ts';
 import { openConnector } from './connector.ts';
@@ -141,7 +141,7 @@ function writesOn(pool: Pool, measures: Measures<typeof writerLayout>): Writes {
       return outcomes;
     },
     copyPlants: (plants) => write((query) => createPlants(query, plants, 0, confirm)),
-    ...callsOf(changes, (call) => write((query) => runChange(query, stepsOf(changes, call)))),
+    ...callsOf(changes, (begin) => write((query) => runChange(query, begin()))),
     beat: (atMs) => write((query) => beat(query, node, atMs)),
   };
 }

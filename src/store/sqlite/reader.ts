@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { searchesIn } from '../plant-search.ts';
 import { reads } from '../small-tables.ts';
-import { callsOf, stepsOf } from '../steps.ts';
+import { callsOf } from '../steps.ts';
 import type { StoreReader } from '../store.ts';
 import { demandNewestFile, openForReading } from './database.ts';
 import { withStoreErrors } from './errors.ts';
@@ -40,6 +40,6 @@ export function readerOn(
       countAfter: (...window) => read(() => countPlantsAfter(db, ...window)),
     }),
     openSnapshot: async () => read(() => openSqliteSnapshot(path)),
-    ...callsOf(reads, async (call) => read((db) => runSteps(db, stepsOf(reads, call)))),
+    ...callsOf(reads, async (begin) => read((db) => runSteps(db, begin()))),
   };
 }

@@ -18,6 +18,7 @@ import type { SharedStore, Store, StoreShare } from '../store.ts';
 import { openAgain, openForWriting } from './database.ts';
 import { readerOn } from './reader.ts';
 import { sharedWritesIn, sharedWritesMemory } from './shared-writes.ts';
+import { runSteps } from './steps.ts';
 import { prepareTransactions } from './transactions.ts';
 import { openWriter } from './writer.ts';
 
@@ -109,7 +110,7 @@ function storeOn(
 ): Store {
   const measures = measuresIn(writerLayout, share.measures);
   const writer = openWriter(path, db, sharedWritesIn(share.memory), lockMs, onDue);
-  const { createPlants, beat, change } = prepareTransactions(db);
+  const { createPlants, beat } = prepareTransactions(db);
   const close = once(async () => {
     await writer.close();
     db.close();
@@ -119,7 +120,7 @@ function storeOn(
     batchesMax: 1,
     createPlants: create,
     copyPlants: create,
-    ...callsOf(changes, (call) => writer.transact(() => change(call), smallPages)),
+    ...callsOf(changes, (begin) => writer.transact(() => runSteps(db, begin()), smallPages)),
     beat: (atMs) => writer.transact(() => beat(atMs), smallPages),
     close,
     [Symbol.asyncDispose]: close,

@@ -1,8 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { CopiedPlant, CreateOutcome, PlantToCreate } from '../plants.ts';
-import { changes } from '../small-tables.ts';
-import { type Call, stepsOf } from '../steps.ts';
-import { runSteps } from './steps.ts';
 
 /** What one transaction does. Times are milliseconds since the epoch. */
 export function prepareTransactions(db: DatabaseSync) {
@@ -44,6 +41,5 @@ export function prepareTransactions(db: DatabaseSync) {
       return outcomes;
     },
     beat: (atMs: number) => void upsertBeat.run(atMs),
-    change: (call: Call<typeof changes>) => runSteps(db, stepsOf(changes, call)),
   };
 }
