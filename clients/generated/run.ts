@@ -8,7 +8,7 @@ import { spawnSync } from 'node:child_process';
 import { copyFileSync, cpSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { blocksUnder, root } from '../../test/helpers/pages.ts';
-import { startServerOnNewStore, token } from '../../test/helpers/program.ts';
+import { ownerOf, startServerOnNewStore, token } from '../../test/helpers/program.ts';
 import { storedPlants } from '../../test/helpers/store-file.ts';
 
 /** How a client is compiled, and the program in its folder here run. */
@@ -60,8 +60,7 @@ for (const [name, { compiler, compile, run }] of Object.entries(clients)) {
 /** Runs the program against a service with an empty store. */
 async function runProgram(folder: string, command: string): Promise<void> {
   await using cleanups = new AsyncDisposableStack();
-  const after = (cleanup: () => unknown) => cleanups.defer(async () => void (await cleanup()));
-  const { plantsUrl, store } = await startServerOnNewStore({ after });
+  const { plantsUrl, store } = await startServerOnNewStore(ownerOf(cleanups));
   const printed = bash(folder, command, { URL: dirname(plantsUrl), TOKEN: token });
   assert.deepEqual(storedPlants(store), [[largestId, 'Oak', null]]);
   for (const line of [`Plant-Id ${largestId}`, conflict]) assert(printed.includes(line), printed);

@@ -11,6 +11,7 @@ import {
 } from '../helpers/raw.ts';
 import { reset } from '../helpers/reset.ts';
 import { lockStore, storedPlants } from '../helpers/store-file.ts';
+import { seededRandom } from '../torture/workload.ts';
 import { type Answer, create, type HttpCase, httpCases, oneChunk, size } from './http-cases.ts';
 import { scale } from './scale.ts';
 
@@ -76,7 +77,7 @@ test('requests are answered as HTTP has it, however TCP splits them, and nothing
   const lane = async () => {
     for (const [index, one] of left)
       for (const [way, split] of splits.entries()) {
-        const random = randomFrom(index * splits.length + way);
+        const random = seededRandom(index * splits.length + way);
         await run(t, port, one, (bytes) => split(bytes, random), ledger);
       }
   };
@@ -141,7 +142,7 @@ test("what is malformed is refused on the operators' port just so", async (t) =>
   assert(ofAllPorts.length > 200, `${ofAllPorts.length}`);
 
   for (const [index, one] of ofAllPorts.entries()) {
-    await run(t, port, one, (bytes) => atRandom(bytes, randomFrom(index)), openLedger());
+    await run(t, port, one, (bytes) => atRandom(bytes, seededRandom(index)), openLedger());
   }
 
   assert.equal(await stop(), 0);
@@ -283,15 +284,4 @@ async function assertAnswer(connection: RawConnection, answer: Answer): Promise<
 /** One character for each plant of a case, so that all have the same size. */
 function nameOf(n: number): string {
   return 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'.charAt(n);
-}
-
-/** Numbers in [0, 1) that are the same in every run (mulberry32). */
-function randomFrom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }

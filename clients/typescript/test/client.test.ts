@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
-import { getEventListeners, once } from 'node:events';
+import { getEventListeners } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
-import { freePort } from '../../../test/helpers/free-port.ts';
+import { freePort, listenFor } from '../../../test/helpers/free-port.ts';
 import { oneThread, token } from '../../../test/helpers/program.ts';
 import { shareServer } from '../../../test/helpers/shared-server.ts';
 import { storedPlants } from '../../../test/helpers/store-file.ts';
@@ -27,13 +26,7 @@ function sharedStore(options: Partial<ClientOptions> = {}) {
 
 /** Something that is not the service. @returns its address */
 async function serve(t: TestContext, answer: RequestListener): Promise<string> {
-  const server = createServer(answer).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.after(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return `http://127.0.0.1:${await listenFor(t, createServer(answer))}`;
 }
 
 interface Reply {

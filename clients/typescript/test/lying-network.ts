@@ -1,7 +1,6 @@
-import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
+import { listenFor } from '../../../test/helpers/free-port.ts';
 import type { Owner } from '../../../test/helpers/program.ts';
 import { reset } from '../../../test/helpers/reset.ts';
 
@@ -109,11 +108,5 @@ export async function startLyingNetwork(
   });
   // A request that the client gives up.
   server.on('clientError', (_, socket) => socket.destroy());
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  owner.after(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  return `http://127.0.0.1:${await listenFor(owner, server)}/`;
 }
