@@ -64,7 +64,10 @@ test('a revoked and an expired token are refused with their names, and are neith
   ];
   const names = ['app', 'last-year', 'environment (token)', undefined];
   assert.deepEqual(await Promise.all([...tokens, generateToken()].map(refused)), names);
-  assert.deepEqual(lookups, [4]);
+  assert.equal(
+    lookups.reduce((sum, count) => sum + count, 0),
+    4,
+  );
 
   for (const token of tokens) {
     assert.equal(access.authenticate(token, `Bearer ${token}`), 'unknown');
