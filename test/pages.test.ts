@@ -6,8 +6,6 @@ import { limits } from '../src/limits.ts';
 import { sizeText } from '../src/quantity-text.ts';
 import { blocksOf, pages, readPage, root } from './helpers/pages.ts';
 
-const linesMax = 250;
-
 /** `test/service/docs.test.ts` and, for the installation, `packaging/test/` run both. */
 const languagesRun = ['sh', 'js'];
 /** Files, queries and pictures. */
@@ -108,13 +106,6 @@ test('the index of the documentation names every page of it', () => {
   const index = readPage('docs/README.md');
   for (const page of pages.filter((one) => /^docs\/.+\//.test(one)))
     assert(index.includes(`(${page.slice('docs/'.length)})`), `docs/README.md lacks ${page}`);
-});
-
-test(`no page of the documentation has more than ${linesMax} lines`, () => {
-  for (const page of pages.filter((one) => one.startsWith('docs/'))) {
-    const lines = readPage(page).split('\n').length - 1;
-    assert(lines <= linesMax, `${page} has ${lines} lines`);
-  }
 });
 
 test('the page of bounds has the bounds of the program', () => {

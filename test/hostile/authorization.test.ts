@@ -152,7 +152,15 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     malformed(`Bearer ${valid}`, `Bearer ${valid}`),
     malformed(`Bearer ${valid}`, `Bearer ${unknown}`),
     refused('authorizationMalformed', right, `AUTHORIZATION: Bearer ${valid}`),
-    refused('authorizationMalformed', right, 'X-Between: x', right),
+    ...['Bearer x', 'Basic YTpi', ''].flatMap((other) => [
+      refused('authorizationMalformed', right, `aUTHORIZATION: ${other}`),
+      refused(
+        'authorizationMalformed',
+        `aUTHORIZATION: ${other}`,
+        ...Array(50).fill('a: b'),
+        right,
+      ),
+    ]),
   ],
   'lines that are none (RFC 9112 §5.1, §5.2)': [
     refused('httpMalformed', `Authorization : Bearer ${valid}`),
