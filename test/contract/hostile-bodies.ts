@@ -69,7 +69,7 @@ const withBrokenUtf8 = fc
   });
 
 /** The other encodings that JSON has been sent in, with and without their byte order marks. */
-export const encodings: Readonly<Record<string, (text: string) => Buffer>> = {
+const encodings: Readonly<Record<string, (text: string) => Buffer>> = {
   'UTF-16LE': (text) => Buffer.from(text, 'utf16le'),
   'UTF-16BE': (text) => Buffer.from(text, 'utf16le').swap16(),
   'UTF-32LE': (text) => utf32(text),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type TestContext, test } from 'node:test';
 import { type Problem, problems } from '../../src/contract/problems.ts';
-import { type RunningServer, startServer, storePath } from '../helpers/program.ts';
+import { startServerOnNewStore } from '../helpers/program.ts';
 import {
   assertRefusal,
   connectRaw,
@@ -14,14 +14,6 @@ import { lockStore, storedPlants } from '../helpers/store-file.ts';
 import { seededRandom } from '../torture/workload.ts';
 import { type Answer, create, type HttpCase, httpCases, oneChunk, size } from './http-cases.ts';
 import { scale } from './scale.ts';
-
-async function start(
-  t: TestContext,
-  ...args: string[]
-): Promise<RunningServer & { readonly store: string }> {
-  const store = await storePath(t);
-  return { ...(await startServer(t, store, args)), store };
-}
 
 /** Makes the packets in which the bytes of a case are sent. */
 type Split = (bytes: Buffer, random: () => number) => Buffer[];
@@ -71,7 +63,7 @@ const behind = 0;
 const ahead = 51;
 
 test('requests are answered as HTTP has it, however TCP splits them, and nothing is stored but what was answered 200', async (t) => {
-  const { port, store, stderr, stop } = await start(t);
+  const { port, store, stderr, stop } = await startServerOnNewStore(t);
   const ledger = openLedger();
   const left = cases.entries();
   const lane = async () => {
@@ -89,7 +81,7 @@ test('requests are answered as HTTP has it, however TCP splits them, and nothing
 });
 
 test('requests behind creates that wait for the disk are answered just so, after them', async (t) => {
-  const { port, store, stderr, stop } = await start(t, '--commit-timeout', '60s');
+  const { port, store, stderr, stop } = await startServerOnNewStore(t, '--commit-timeout', '60s');
   const ledger = openLedger();
 
   const together = 200;
@@ -133,7 +125,7 @@ const malformed: readonly Answer[] = [
 
 test("what is malformed is refused on the operators' port just so", async (t) => {
   // The cases are for a host of this name.
-  const { opsUrl, stop, stderr } = await start(t, '--ops-names', 'a');
+  const { opsUrl, stop, stderr } = await startServerOnNewStore(t, '--ops-names', 'a');
   const port = Number(new URL(opsUrl).port);
   const ofAllPorts = cases.filter(
     ({ answers, after }) =>
@@ -150,7 +142,7 @@ test("what is malformed is refused on the operators' port just so", async (t) =>
 });
 
 test('a connection that is reset at any byte of a request disturbs no other client, and stores nothing of an incomplete request', async (t) => {
-  const { port, store, stderr, stop } = await start(t);
+  const { port, store, stderr, stop } = await startServerOnNewStore(t);
   const ledger = openLedger();
   const whole: HttpCase = {
     what: 'whole',
@@ -183,7 +175,7 @@ test('a connection that is reset at any byte of a request disturbs no other clie
 });
 
 test('a client that sends megabytes behind a malformed request before it reads gets the refusal, and none of them is looked at', async (t) => {
-  const { port, store, stop } = await start(t);
+  const { port, store, stop } = await startServerOnNewStore(t);
   const ledger = openLedger();
   const many = (plant: (n: number) => string) => create(plant(1)).repeat(10_000);
   const { bytes } = fill({ what: 'many', bytes: many, answers: [], after: 'cut' }, ledger);
