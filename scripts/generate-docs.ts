@@ -16,11 +16,12 @@ import architecture from './architecture.json' with { type: 'json' };
 
 const folder = join(import.meta.dirname, '../docs');
 
-/**
- * A part of `src/`, what is in it, and which others it may import: `depcruise` holds the code to
- * that.
- */
-type Part = (typeof architecture)[number];
+/** What is in each part of `src/`, and which others it may import: `depcruise` holds the code to that. */
+const parts = Object.entries(architecture).map(([part, { holds, uses }]) => ({
+  part,
+  holds,
+  uses: uses as string[],
+}));
 
 const commands = await loadCommands();
 const codes = Object.values<Problem>(problems).map(({ code }) => code);
@@ -44,7 +45,7 @@ const generated: Record<string, string> = {
       .join(' '),
   }),
   'understand/architecture.md': pageWith('understand/architecture.md', {
-    parts: `\n${picture(architecture)}\n\n${partTable(architecture)}\n`,
+    parts: `\n${picture()}\n\n${partTable()}\n`,
   }),
   '../clients/typescript/src/error-code.ts': errorCodeType(),
 };
@@ -84,7 +85,7 @@ function errorCodeType(): string {
   return `// Generated from src/contract/problems.ts by "npm run docs".\n\n/** \`error\` of an error reply: docs/use/errors.md has the meaning of each code. */\nexport type ErrorCode =\n${lines.join('').trimEnd()};\n`;
 }
 
-function partTable(parts: readonly Part[]): string {
+function partTable(): string {
   return table(
     ['part', 'what is in it'],
     parts.map(({ part, holds }) => [`\`src/${part}${part.endsWith('.ts') ? '' : '/'}\``, holds]),
@@ -95,7 +96,7 @@ function partTable(parts: readonly Part[]): string {
  * Folders only: an arrow that follows from others is left out, and so are the files that most parts
  * use.
  */
-function picture(parts: readonly Part[]): string {
+function picture(): string {
   const isDrawn = (part: string) =>
     !part.endsWith('.ts') || part === 'main.ts' || part === 'stores.ts';
   const usesOf = new Map(
