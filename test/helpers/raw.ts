@@ -110,7 +110,8 @@ export async function connectRaw(
   };
 }
 
-function parseReply(bytes: Buffer, to: 'HEAD' | undefined): [RawReply, number] | undefined {
+/** The first whole reply in the bytes, and how many bytes it takes. */
+export function parseReply(bytes: Buffer, to?: 'HEAD'): [RawReply, number] | undefined {
   const headEnd = bytes.indexOf('\r\n\r\n');
   if (headEnd < 0) return undefined;
   const [statusLine = '', ...lines] = bytes.subarray(0, headEnd).toString('latin1').split('\r\n');

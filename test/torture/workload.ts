@@ -1,3 +1,4 @@
+import { rawRequest } from '../helpers/raw.ts';
 import type { SentPlant } from './check-journal.ts';
 
 export interface Request {
@@ -147,14 +148,7 @@ export function bodyOf({ id, name, tag }: SentPlant): string {
 }
 
 function whole(plant: SentPlant, storable: boolean, body: string, authorization: string): Request {
-  const head = [
-    'POST /plants HTTP/1.1',
-    'Host: 127.0.0.1',
-    `Authorization: ${authorization}`,
-    'Content-Type: application/json',
-    `Content-Length: ${Buffer.byteLength(body)}`,
-  ];
-  const bytes = Buffer.from(`${head.join('\r\n')}\r\n\r\n${body}`);
+  const bytes = rawRequest(body, { fields: { Authorization: authorization } });
   return { plant, storable, bytes, bytesSent: bytes.length, leaves: false };
 }
 
