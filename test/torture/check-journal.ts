@@ -30,21 +30,22 @@ export type OutcomeEntry =
 
 export type JournalEntry = SentEntry | OutcomeEntry;
 
+const noCounts = {
+  sent: 0,
+  acknowledged: 0,
+  refused: 0,
+  conflicts: 0,
+  unknown: 0,
+  retriedAcknowledged: 0,
+  retriedUnknown: 0,
+  ids: 0,
+  plants: 0,
+};
+
 export interface CheckReport {
   readonly violations: readonly string[];
-  readonly counts: Readonly<Record<CountName, number>>;
+  readonly counts: Readonly<typeof noCounts>;
 }
-
-type CountName =
-  | 'sent'
-  | 'acknowledged'
-  | 'refused'
-  | 'conflicts'
-  | 'unknown'
-  | 'retriedAcknowledged'
-  | 'retriedUnknown'
-  | 'ids'
-  | 'plants';
 
 interface Attempt extends SentEntry {
   outcome: OutcomeEntry | undefined;
@@ -80,18 +81,7 @@ export function checkPlants(
   entries: Iterable<JournalEntry>,
 ): CheckReport {
   const violations: string[] = [];
-  const counts = {
-    sent: 0,
-    acknowledged: 0,
-    refused: 0,
-    conflicts: 0,
-    unknown: 0,
-    retriedAcknowledged: 0,
-    retriedUnknown: 0,
-    ids: 0,
-    plants: stored.size,
-  };
-
+  const counts = { ...noCounts, plants: stored.size };
   const attemptsById = new Map<string, Attempt[]>();
   const pending = new Map<number, Attempt>();
   for (const entry of entries) {
