@@ -220,8 +220,6 @@ const kinds: Readonly<Record<string, readonly [weight: number, bodies: fc.Arbitr
   'random bytes': [4, randomBytes],
 };
 
-export const kindsOfBodies = Object.keys(kinds);
-
 export const hostileBody: fc.Arbitrary<HostileBody> = fc.oneof(
   ...Object.entries(kinds).map(([kind, [weight, bodies]]) => ({
     weight,

@@ -64,11 +64,6 @@ const defect = 50000;
  * that was answered 200 is there once and equal, nothing that was refused is there, and nothing
  * that was never sent.
  */
-export function checkJournal(storePath: string, journalPath: string): CheckReport {
-  return checkEntries(storePath, readJournal(journalPath));
-}
-
-/** The same with what was written down in memory. */
 export function checkEntries(storePath: string, entries: Iterable<JournalEntry>): CheckReport {
   const faults: string[] = [];
   const { violations, counts } = checkPlants(readStore(storePath, faults), entries);
@@ -232,7 +227,7 @@ if (import.meta.main) {
     console.error('usage: node test/torture/check-journal.ts STORE JOURNAL');
     process.exit(2);
   }
-  const report = checkJournal(storePath, journalPath);
+  const report = checkEntries(storePath, readJournal(journalPath));
   console.log(JSON.stringify(report));
   process.exitCode = report.violations.length === 0 ? 0 : 1;
 }

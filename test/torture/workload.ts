@@ -26,7 +26,7 @@ export interface Workload {
  */
 export function createWorkload(seed: number, token: string): Workload {
   const random = seededRandom(seed + 1);
-  const createRequest = (plant: SentPlant) => requestFor(plant, token);
+  const createRequest = (plant: SentPlant) => whole(plant, true, bodyOf(plant), `Bearer ${token}`);
   const upTo = (max: number) => Math.floor(random() * max);
   const ids = new Set<string>();
   const acknowledged: SentPlant[] = [];
@@ -135,11 +135,6 @@ function refusedRequest(plant: SentPlant, token: string, upTo: (max: number) => 
   const body = bodies[upTo(bodies.length + 2)];
   if (body !== undefined) return whole(plant, false, body, `Bearer ${token}`);
   return whole(plant, false, bodyOf(plant), upTo(2) === 0 ? 'Bearer not-a-token' : 'Basic YTpi');
-}
-
-/** A create that must be accepted. */
-export function requestFor(plant: SentPlant, token: string): Request {
-  return whole(plant, true, bodyOf(plant), `Bearer ${token}`);
 }
 
 /** The body of a create, with the id as exact as it is. */
