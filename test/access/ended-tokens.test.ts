@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { Denial } from '../../src/access/access.ts';
 import { withJwts } from '../../src/access/jwt/side-by-side.ts';
-import { generateToken, hashToken, openOpaqueTokens } from '../../src/access/opaque-tokens.ts';
-import { Tally } from '../../src/access/tally.ts';
+import { generateToken, hashToken } from '../../src/access/opaque-tokens.ts';
 import { limits } from '../../src/limits.ts';
 import type { Store } from '../../src/store/store.ts';
+import { openTokens } from '../helpers/access.ts';
 import { storePath } from '../helpers/program.ts';
 import { openStoreAt } from '../helpers/store-file.ts';
 
@@ -27,11 +27,7 @@ async function openAccess(t: TestContext, endedLookupMs = patientMs) {
       return control.findTokens(hashes);
     },
   };
-  const opaque = await openOpaqueTokens({
-    ...{ store: counted, fixedToken: undefined, threads: 1, now: Date.now, endedLookupMs },
-    onError: () => undefined,
-    newTally: (id, name) => new Tally(id, name, []),
-  });
+  const opaque = await openTokens(counted, { endedLookupMs });
   t.after(() => opaque[Symbol.asyncDispose]());
   // As with an identity provider: no token here is a JWT.
   const access = { ...opaque, ...withJwts(opaque, opaque) };
@@ -59,7 +55,10 @@ test('a revoked and an expired token are refused with their names, and are neith
   const tokens = [await ended('app'), await ended('last-year', 'expired')];
   const names = ['app', 'last-year', undefined];
   assert.deepEqual(await Promise.all([...tokens, generateToken()].map(refused)), names);
-  assert.deepEqual(lookups, [3]);
+  assert.equal(
+    lookups.reduce((sum, count) => sum + count, 0),
+    3,
+  );
 
   for (const token of tokens) {
     assert.equal(access.authenticate(token, `Bearer ${token}`), 'unknown');
