@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 
 /** Parts of src/, and the parts that each may import. docs/understand/architecture.md shows them. */
-const parts = JSON.parse(
-  readFileSync(new URL('scripts/architecture.json', import.meta.url), 'utf8'),
-);
+const parts = Object.entries(
+  JSON.parse(readFileSync(new URL('scripts/architecture.json', import.meta.url), 'utf8')),
+).map(([part, { uses }]) => ({ part, uses }));
 
 /** A pattern for the files of a part, without those of a part inside of it. */
 function filesOf(part) {

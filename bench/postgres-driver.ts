@@ -29,9 +29,7 @@ export async function driveDatabase(
 ): Promise<DriverRun> {
   await makeTables(store.path);
   const connector = openConnector(postgresLocation(store.path, {}), limits.store.commitMs);
-  const connecting = Array.from({ length: limits.postgres.batchesMax }, () =>
-    connector.connect(limits.store.commitMs),
-  );
+  const connecting = Array.from({ length: limits.postgres.batchesMax }, () => connector.connect());
   const connections = await Promise.all(connecting);
   await feed(connections, store, batchPlants, times.warmupMs);
   const start = readClocks(store);

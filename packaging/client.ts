@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -31,6 +31,7 @@ export async function packClient(folder: string): Promise<void> {
     const types = readFileSync(join(dist, name), 'utf8');
     writeFileSync(join(dist, name), types.replaceAll(/(from '\.\/[\w-]+)\.ts'/g, "$1.js'"));
   }
+  copyFileSync(join(root, '../../LICENSE'), join(root, 'LICENSE'));
   await run('npm', ['pack', root, '--pack-destination', folder]);
 }
 

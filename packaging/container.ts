@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempDisposableSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import manifest from '../package.json' with { type: 'json' };
@@ -31,7 +31,8 @@ export interface ContainerImage {
 
 /** Builds the image as root, with mmdebstrap and buildah. No container runs for the build. */
 export function buildImage({ executable, architecture, epoch, output }: ContainerImage): void {
-  const folder = mkdtempSync(join(tmpdir(), 'plant-store-image-'));
+  using temporary = mkdtempDisposableSync(join(tmpdir(), 'plant-store-image-'));
+  const folder = temporary.path;
   const run = (program: string, ...args: string[]) =>
     execFileSync(program, args, { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] });
   // Names in order, and no times or owners of this machine.
@@ -42,27 +43,18 @@ export function buildImage({ executable, architecture, epoch, output }: Containe
     );
   const buildah = (...args: string[]) =>
     run('buildah', '--root', join(folder, 'storage'), '--storage-driver=vfs', ...args);
-  try {
-    extractLibraries(architecture, join(folder, 'root'));
-    // The libraries and their licences remain: nothing of apt, and no settings of this machine.
-    for (const entry of readdirSync(join(folder, 'root'), { withFileTypes: true }))
-      if (entry.isDirectory() && entry.name !== 'usr')
-        rmSync(join(folder, 'root', entry.name), { recursive: true });
-    tar('root.tar', 'root');
-    copyFileSync(executable, join(folder, 'plant-store'));
-    mkdirSync(join(folder, 'data'));
-    const file = join(import.meta.dirname, 'container/Containerfile');
-    const image = `plant-store:${manifest.version}`;
-    const flags = [
-      '--quiet',
-      '--isolation=chroot',
-      `--timestamp=${epoch}`,
-      `--arch=${architecture}`,
-    ];
-    buildah('build', ...flags, `--file=${file}`, `--tag=${image}`, '.');
-    buildah('push', '--quiet', image, `oci:image:${image}`);
-    tar(output, 'image');
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+  extractLibraries(architecture, join(folder, 'root'));
+  // The libraries and their licences remain: nothing of apt, and no settings of this machine.
+  for (const entry of readdirSync(join(folder, 'root'), { withFileTypes: true }))
+    if (entry.isDirectory() && entry.name !== 'usr')
+      rmSync(join(folder, 'root', entry.name), { recursive: true });
+  tar('root.tar', 'root');
+  copyFileSync(executable, join(folder, 'plant-store'));
+  mkdirSync(join(folder, 'data'));
+  const file = join(import.meta.dirname, 'container/Containerfile');
+  const image = `plant-store:${manifest.version}`;
+  const flags = ['--quiet', '--isolation=chroot', `--timestamp=${epoch}`, `--arch=${architecture}`];
+  buildah('build', ...flags, `--file=${file}`, `--tag=${image}`, '.');
+  buildah('push', '--quiet', image, `oci:image:${image}`);
+  tar(output, 'image');
 }

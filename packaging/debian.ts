@@ -1,13 +1,11 @@
 import { execFileSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
 import {
   chmodSync,
   copyFileSync,
   mkdirSync,
-  mkdtempSync,
+  mkdtempDisposableSync,
   readdirSync,
   readFileSync,
-  rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs';
@@ -50,47 +48,40 @@ export interface DebianPackage {
 }
 
 export function buildDebianPackage(options: DebianPackage): void {
-  const root = mkdtempSync(join(tmpdir(), 'plant-store-debian-'));
+  using temporary = mkdtempDisposableSync(join(tmpdir(), 'plant-store-debian-'));
+  const root = temporary.path;
   const place = (path: string, content: string | Buffer, mode = 0o644) => {
     mkdirSync(dirname(join(root, path)), { recursive: true, mode: 0o755 });
     writeFileSync(join(root, path), content);
     chmodSync(join(root, path), mode);
   };
-  try {
-    chmodSync(root, 0o755);
-    for (const [file, path] of Object.entries(places))
-      place(path, readFileSync(join(sources, file)));
-    for (const [shell, path] of Object.entries(completions))
-      place(path, readAsset(`completion/plant-store.${shell}`));
-    place('usr/share/man/man1/plant-store.1.gz', gzipSync(manPage()));
-    place('usr/share/doc/plant-store/copyright', copyright(options.licences));
-    place('usr/share/doc/plant-store/changelog.gz', gzipSync(readFileSync('CHANGELOG.md')));
-    mkdirSync(join(root, 'etc/plant-store'), { mode: 0o750 });
-    mkdirSync(join(root, 'usr/bin'));
-    copyFileSync(options.executable, join(root, 'usr/bin/plant-store'));
-    chmodSync(join(root, 'usr/bin/plant-store'), 0o755);
-    const files = filesIn(root);
-    place('DEBIAN/md5sums', files.map((path) => `${md5(join(root, path))}  ${path}\n`).join(''));
-    place('DEBIAN/control', control(options.architecture, sizeKib(root, files)));
-    place('DEBIAN/conffiles', readFileSync(join(sources, 'conffiles')));
-    for (const script of ['postinst', 'prerm', 'postrm'])
-      place(`DEBIAN/${script}`, readFileSync(join(sources, script)), 0o755);
-    const args = ['--root-owner-group', '-Zzstd', '-z12', '--build', root, options.output];
-    const env = { ...process.env, SOURCE_DATE_EPOCH: `${options.epoch}` };
-    execFileSync('dpkg-deb', args, { env, stdio: ['ignore', 'ignore', 'inherit'] });
-  } finally {
-    rmSync(root, { recursive: true });
-  }
+  chmodSync(root, 0o755);
+  for (const [file, path] of Object.entries(places)) place(path, readFileSync(join(sources, file)));
+  for (const [shell, path] of Object.entries(completions))
+    place(path, readAsset(`completion/plant-store.${shell}`));
+  place('usr/share/man/man1/plant-store.1.gz', gzipSync(manPage()));
+  place('usr/share/doc/plant-store/copyright', copyright(options.licences));
+  place('usr/share/doc/plant-store/changelog.gz', gzipSync(readFileSync('CHANGELOG.md')));
+  mkdirSync(join(root, 'etc/plant-store'), { mode: 0o750 });
+  mkdirSync(join(root, 'usr/bin'));
+  copyFileSync(options.executable, join(root, 'usr/bin/plant-store'));
+  chmodSync(join(root, 'usr/bin/plant-store'), 0o755);
+  const files = filesIn(root);
+  place('DEBIAN/md5sums', execFileSync('md5sum', files, { cwd: root }));
+  place('DEBIAN/control', control(options.architecture, sizeKib(root, files)));
+  place('DEBIAN/conffiles', readFileSync(join(sources, 'conffiles')));
+  for (const script of ['postinst', 'prerm', 'postrm'])
+    place(`DEBIAN/${script}`, readFileSync(join(sources, script)), 0o755);
+  const args = ['--root-owner-group', '-Zzstd', '-z12', '--build', root, options.output];
+  const env = { ...process.env, SOURCE_DATE_EPOCH: `${options.epoch}` };
+  execFileSync('dpkg-deb', args, { env, stdio: ['ignore', 'ignore', 'inherit'] });
 }
 
 function control(architecture: string, installedKib: number): string {
-  const values: Record<string, unknown> = {
-    version: manifest.version,
-    architecture,
-    installedKib,
-  };
-  const template = readFileSync(join(sources, 'control'), 'utf8');
-  return template.replaceAll(/\{(\w+)\}/g, (_, name) => `${values[name]}`);
+  return readFileSync(join(sources, 'control'), 'utf8')
+    .replace('{version}', manifest.version)
+    .replace('{architecture}', architecture)
+    .replace('{installedKib}', `${installedKib}`);
 }
 
 function copyright(licences: string): string {
@@ -107,8 +98,4 @@ function filesIn(root: string): string[] {
 function sizeKib(root: string, files: readonly string[]): number {
   const bytes = files.map((path) => statSync(join(root, path)).size);
   return Math.ceil(bytes.reduce((sum, size) => sum + size, 0) / 1_024);
-}
-
-function md5(path: string): string {
-  return createHash('md5').update(readFileSync(path)).digest('hex');
 }

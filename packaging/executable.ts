@@ -1,10 +1,38 @@
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempDisposableSync,
+  readFileSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import lock from '../package-lock.json' with { type: 'json' };
 import { assetNames, readAsset, threadEntries } from '../src/program.ts';
 import { bundle } from './bundle.ts';
-import { fetchNode, type PlatformName, platforms } from './node.ts';
+
+interface Platform {
+  /** The name of the architecture for Debian and OCI. Undefined: there are no such packages. */
+  readonly architecture?: 'amd64' | 'arm64';
+  /** Removes the symbols, which are a fifth of the file. */
+  readonly strip?: string;
+  /** Of the name of an executable. */
+  readonly suffix?: string;
+}
+
+/** The platforms that get an executable. A Mac only runs signed files, which need a Mac to sign. */
+export const platforms = {
+  'linux-x64': { architecture: 'amd64', strip: 'x86_64-linux-gnu-strip' },
+  'linux-arm64': { architecture: 'arm64', strip: 'aarch64-linux-gnu-strip' },
+  'win-x64': { suffix: '.exe' },
+} as const satisfies Record<string, Platform>;
+
+export type PlatformName = keyof typeof platforms;
+
+const cache = 'node_modules/.cache/plant-store-nodes';
 
 /**
  * Builds the program as one executable file (nodejs.org/api/single-executable-applications.html): a
@@ -15,30 +43,48 @@ import { fetchNode, type PlatformName, platforms } from './node.ts';
  */
 export async function buildExecutable(name: PlatformName, output: string): Promise<string[]> {
   const platform = platforms[name];
-  const folder = mkdtempSync(join(tmpdir(), 'plant-store-executable-'));
+  using temporary = mkdtempDisposableSync(join(tmpdir(), 'plant-store-executable-'));
+  const folder = temporary.path;
   const inFolder = (file: string) => join(folder, file.replaceAll('/', '-'));
-  try {
-    const inputs = await bundle({ outdir: folder });
-    const node = inFolder('node');
-    if ('strip' in platform) execFileSync(platform.strip, ['-o', node, fetchNode(name)]);
-    else copyFileSync(fetchNode(name), node);
-    for (const asset of assetNames()) writeFileSync(inFolder(asset), readAsset(asset));
-    const embedded = [...assetNames(), ...Object.keys(threadEntries).map((name) => `${name}.js`)];
-    const config = {
-      // The file keeps this path, so it must not name the folder.
-      main: 'main.js',
-      mainFormat: 'module',
-      executable: node,
-      output,
-      disableExperimentalSEAWarning: true,
-      // As in the launcher.
-      execArgv: ['--max-semi-space-size=2'],
-      assets: Object.fromEntries(embedded.map((file) => [file, inFolder(file)])),
-    };
-    writeFileSync(inFolder('sea.json'), JSON.stringify(config));
-    execFileSync(process.execPath, ['--build-sea', 'sea.json'], { cwd: folder, stdio: 'ignore' });
-    return inputs;
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  const inputs = await bundle({ outdir: folder });
+  const node = inFolder('node');
+  if ('strip' in platform) execFileSync(platform.strip, ['-o', node, fetchNode(name)]);
+  else copyFileSync(fetchNode(name), node);
+  for (const asset of assetNames()) writeFileSync(inFolder(asset), readAsset(asset));
+  const embedded = [...assetNames(), ...Object.keys(threadEntries).map((name) => `${name}.js`)];
+  const config = {
+    // The file keeps this path, so it must not name the folder.
+    main: 'main.js',
+    mainFormat: 'module',
+    executable: node,
+    output,
+    disableExperimentalSEAWarning: true,
+    // As in the launcher.
+    execArgv: ['--max-semi-space-size=2'],
+    assets: Object.fromEntries(embedded.map((file) => [file, inFolder(file)])),
+  };
+  writeFileSync(inFolder('sea.json'), JSON.stringify(config));
+  execFileSync(process.execPath, ['--build-sea', 'sea.json'], { cwd: folder, stdio: 'ignore' });
+  return inputs;
+}
+
+/**
+ * Fetches the Node of a platform from the npm registry, or from an earlier build.
+ *
+ * @returns the path of the program
+ * @throws if the package is not the one of the lock file
+ */
+function fetchNode(name: PlatformName): string {
+  const { version, integrity } = lock.packages[`node_modules/node-${name}`];
+  const folder = join(cache, `${name}-${version}`);
+  const program = join(folder, 'package/bin', name === 'win-x64' ? 'node.exe' : 'node');
+  if (existsSync(program)) return program;
+  mkdirSync(folder, { recursive: true });
+  const args = ['pack', `node-${name}@${version}`, '--silent', '--pack-destination', folder];
+  const archive = join(folder, execFileSync('npm', args, { encoding: 'utf8' }).trim());
+  const hash = createHash('sha512').update(readFileSync(archive)).digest('base64');
+  if (`sha512-${hash}` !== integrity)
+    throw new Error(`${archive} is not the package of package-lock.json`);
+  execFileSync('tar', ['--extract', '--file', archive, '--directory', folder]);
+  return program;
 }

@@ -1,15 +1,13 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import manifest from '../package.json' with { type: 'json' };
 import { packClient } from './client.ts';
 import { buildImage } from './container.ts';
 import { buildDebianPackage } from './debian.ts';
-import { buildExecutable } from './executable.ts';
+import { buildExecutable, type PlatformName, platforms } from './executable.ts';
 import { licences } from './licences.ts';
-import { type PlatformName, platforms } from './node.ts';
 import { softwareBill } from './software-bill.ts';
 
 /*
@@ -26,7 +24,10 @@ const folder = 'release';
 rmSync(folder, { recursive: true, force: true });
 await build(folder);
 if (!options.once) compare(folder, await build('release-again'));
-writeFileSync(join(folder, 'SHA256SUMS'), sums(folder));
+writeFileSync(
+  join(folder, 'SHA256SUMS'),
+  execFileSync('sha256sum', readdirSync(folder).sort(), { cwd: folder }),
+);
 
 async function build(output: string): Promise<string> {
   mkdirSync(output);
@@ -63,17 +64,6 @@ function compare(first: string, second: string): void {
   const { status, stdout } = spawnSync('diff', ['-r', '-q', first, second], { encoding: 'utf8' });
   rmSync(second, { recursive: true });
   if (status !== 0) throw new Error(`the second build differs from the first:\n${stdout}`);
-}
-
-/** In the form of sha256sum(1). */
-function sums(path: string): string {
-  const lines = readdirSync(path)
-    .sort()
-    .map((name) => {
-      const hash = createHash('sha256').update(readFileSync(join(path, name)));
-      return `${hash.digest('hex')}  ${name}\n`;
-    });
-  return lines.join('');
 }
 
 function run(program: string, args: string[]): string {

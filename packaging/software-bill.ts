@@ -10,16 +10,9 @@ const partsOfNode = ['openssl', 'sqlite', 'v8', 'uv', 'zlib', 'zstd', 'brotli'];
  * @param epoch seconds since 1970
  */
 export function softwareBill(epoch: number): string {
-  const args = [
-    'sbom',
-    '--sbom-format',
-    'cyclonedx',
-    '--omit',
-    'dev',
-    '--sbom-type',
-    'application',
-  ];
-  const { serialNumber: _, ...bill } = JSON.parse(execFileSync('npm', args, { encoding: 'utf8' }));
+  const args = ['--sbom-format=cyclonedx', '--sbom-type=application', '--omit=dev'];
+  const printed = execFileSync('npm', ['sbom', ...args], { encoding: 'utf8' });
+  const { serialNumber: _, ...bill } = JSON.parse(printed);
   // npm adds the time, a random number, its own version, and the name of the folder.
   const metadata = {
     ...bill.metadata,

@@ -188,8 +188,6 @@ export const limits = {
     filledRowPlants: 1_000,
     /** More pages give at most a quarter of the rate, and pauses of 90 ms instead of 9. */
     checkpointPages: 1_000,
-    /** From a checkpoint that copied the whole WAL until the WAL begins again. */
-    beginWalMs: 5,
     /** Disk space that an empty WAL keeps. Only readers make the WAL grow beyond it. */
     walBytesKept: 64 * MiB,
     /** Wait of the writer for readers of a larger WAL; interval of the waits (1 % of creates). */
@@ -234,8 +232,6 @@ export const limits = {
     snapshotIdleMs: 10 * 60 * second,
     /** All questions of `doctor` to a database. */
     conditionMs: 10 * second,
-    /** `doctor` warns of a standby that is further behind. */
-    standbyLagBytesHigh: 64 * MiB,
     /** The row of a stopped node is kept for this time. */
     heartbeatKeptMs: 24 * 3_600 * second,
     /** Creating or dropping the schema that `prove` uses. */

@@ -100,4 +100,6 @@ const terminal: Terminal = {
 
 process.exitCode = await run(process.argv.slice(2), terminal);
 // Output that is not read keeps the process. Messages that are not read do not.
-setTimeout(() => process.stdout.writableLength > 0 || process.exit(), limits.http.lingerMs).unref();
+await new Promise((resolve) => process.stdout.write('', resolve));
+// An exit closes no connection to a store. After a failure of the disk, the last one would sync.
+process.exit();

@@ -39,7 +39,7 @@ export const build = {
 export const threadEntries = {
   'http-thread': 'service/http-thread.ts',
   'reader-thread': 'service/reader-thread.ts',
-  'writer-thread': 'store/sqlite/writer-thread.ts',
+  'checkpoint-thread': 'store/sqlite/checkpoint-thread.ts',
   'task-thread': 'store/sqlite/task-thread.ts',
 } as const;
 

@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { after, test } from 'node:test';
@@ -15,17 +23,12 @@ import { firstPlant, shownIn } from './shown.ts';
  */
 
 const archive = resolve(`release/plant-store-${manifest.version}-amd64.oci.tar`);
-const composeFiles = [
-  'compose.yaml',
-  'compose.several.yaml',
-  'compose.litestream.yaml',
-  'litestream.yml',
-];
 const folder = mkdtempSync(join(tmpdir(), 'plant-store-container-'));
 const place = join(folder, 'garden');
 mkdirSync(place);
 copyFileSync(archive, join(place, basename(archive)));
-for (const name of composeFiles) copyFileSync(resolve('release', name), join(place, name));
+for (const name of globSync(['compose*.yaml', 'litestream.yml'], { cwd: 'release' }))
+  copyFileSync(resolve('release', name), join(place, name));
 
 writeFileSync(
   join(folder, 'containers.conf'),
@@ -133,12 +136,6 @@ test('the image has no shell, and is small', () => {
   assert(statSync(archive).size <= 60_000_000);
 });
 
-for (const names of [
-  ['compose.yaml'],
-  ['compose.several.yaml'],
-  ['compose.yaml', 'compose.litestream.yaml'],
-])
-  test(`${names.join(' with ')} is sound`, () => {
-    const files = names.map((name) => `--file ${name}`).join(' ');
-    assert.match(run(`docker compose ${files} config`), /^services:$/m);
-  });
+test('compose.several.yaml is sound', () => {
+  assert.match(run('docker compose --file compose.several.yaml config'), /^services:$/m);
+});

@@ -1,6 +1,7 @@
 import { setTimeout as delay, setImmediate } from 'node:timers/promises';
 import { limits } from '../limits.ts';
-import type { TokenReader, TokenRecord } from '../store/tokens.ts';
+import type { TableReader } from '../store/small-tables.ts';
+import type { TokenRecord } from '../store/tokens.ts';
 
 type Found = ReadonlyMap<string, TokenRecord>;
 
@@ -13,7 +14,7 @@ type Found = ReadonlyMap<string, TokenRecord>;
  * @returns undefined for a token that is not found in time
  */
 export function findEndedTokens(
-  store: Pick<TokenReader, 'findTokens'>,
+  store: Pick<TableReader, 'findTokens'>,
   waitMs: number,
 ): (hash: Buffer) => Promise<TokenRecord | undefined> {
   const wanted = new Map<string, Buffer>();

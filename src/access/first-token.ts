@@ -10,7 +10,7 @@ import {
 import { obstacleToRoom } from '../disk/obstacle.ts';
 import { limits } from '../limits.ts';
 import { StoreOpenError } from '../store/errors.ts';
-import type { TokenReader, TokenWriter } from '../store/tokens.ts';
+import type { TableReader, TableWriter } from '../store/small-tables.ts';
 import { firstStartName } from './actor.ts';
 import { generateToken, hashToken, isGeneratedToken, isInForce } from './opaque-tokens.ts';
 
@@ -26,7 +26,7 @@ const name = 'first-start';
  * @throws StoreOpenError if `path` cannot be written, or holds something else
  */
 export async function ensureFirstToken(
-  store: TokenReader & TokenWriter,
+  store: TableReader & TableWriter,
   path: string,
   nowMs: number,
 ): Promise<boolean> {
@@ -85,7 +85,7 @@ export function readFirstToken(path: string): string | undefined {
 }
 
 export async function isTokenAdmitted(
-  store: TokenReader,
+  store: TableReader,
   token: string,
   nowMs: number,
 ): Promise<boolean> {

@@ -1,6 +1,7 @@
 import { excerpt } from '../contract/excerpt.ts';
 import { limits } from '../limits.ts';
-import { namesOfNoToken, type Rate, type Role, type TokenWriter } from '../store/tokens.ts';
+import type { TableWriter } from '../store/small-tables.ts';
+import { namesOfNoToken, type Rate, type Role } from '../store/tokens.ts';
 import { generateToken, hashToken } from './opaque-tokens.ts';
 
 export interface TokenWish {
@@ -26,7 +27,7 @@ export function isTokenName(name: string): boolean {
 
 /** Creates a token, which every running service admits at once. @throws StoreError */
 export async function issueToken(
-  store: TokenWriter,
+  store: TableWriter,
   { name, role, validMs, rate, by }: TokenWish,
   nowMs: number,
 ) {
@@ -49,7 +50,7 @@ export interface RotationWish {
 
 /** A new secret of a token. The secret before stays in force for the grace. @throws StoreError */
 export async function rotateToken(
-  store: TokenWriter,
+  store: TableWriter,
   { name, graceMs, validMs, by }: RotationWish,
   nowMs: number,
 ) {

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { limits } from '../limits.ts';
-import type { SessionReader, SessionWriter } from '../store/sessions.ts';
-import type { TokenReader } from '../store/tokens.ts';
+import type { TableReader, TableWriter } from '../store/small-tables.ts';
 import { hashToken, isInForce } from './opaque-tokens.ts';
 import { hashLink } from './sign-in-link.ts';
 
@@ -17,7 +16,7 @@ export type Sessions = ReturnType<typeof sessionsIn>;
  *
  * @param now milliseconds since the epoch
  */
-export function sessionsIn(store: TokenReader & SessionReader & SessionWriter, now: () => number) {
+export function sessionsIn(store: TableReader & TableWriter, now: () => number) {
   async function begin(
     tokenId: number,
     name: string,

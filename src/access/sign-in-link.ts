@@ -1,7 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { limits } from '../limits.ts';
-import type { SessionWriter } from '../store/sessions.ts';
-import type { TokenWriter } from '../store/tokens.ts';
+import type { TableWriter } from '../store/small-tables.ts';
 import { commandLineName } from './actor.ts';
 import { hashToken } from './opaque-tokens.ts';
 
@@ -12,7 +11,7 @@ import { hashToken } from './opaque-tokens.ts';
  * @returns the secret, of 256 random bits. The store keeps a hash.
  * @throws StoreError
  */
-export async function makeSignInLink(store: TokenWriter & SessionWriter, nowMs: number) {
+export async function makeSignInLink(store: TableWriter, nowMs: number) {
   const name = commandLineName;
   const operator = { name, hash: hashToken(name), atMs: nowMs };
   const tokenId = await store.ensureSubject(operator, limits.jwt);

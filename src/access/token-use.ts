@@ -1,8 +1,8 @@
 import { limits } from '../limits.ts';
-import type { TokenWriter } from '../store/tokens.ts';
+import type { TableWriter } from '../store/small-tables.ts';
 
 /** Stores when tokens were last used, once in `limits.access.useFlushMs` and at the end. */
-export function recordUses(store: TokenWriter, onError: (error: unknown) => void) {
+export function recordUses(store: TableWriter, onError: (error: unknown) => void) {
   const lastUsed = new Map<number, number>();
   const flushing = setInterval(flush, limits.access.useFlushMs);
 

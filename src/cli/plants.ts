@@ -7,7 +7,7 @@ import { limits } from '../limits.ts';
 import type { StoreLocation } from '../store/location.ts';
 import type { PlantMatch, StoredPlant } from '../store/plants.ts';
 import type { StoreReader } from '../store/store.ts';
-import { listedTokenName, namesOfNoToken } from '../store/tokens.ts';
+import { namesOfNoToken } from '../store/tokens.ts';
 import { commandFor, openReader } from '../stores.ts';
 import { detailsOf } from '../transfer/format.ts';
 import { type FormatName, formats } from '../transfer/formats.ts';
@@ -168,7 +168,7 @@ async function demandListedName(
   location: StoreLocation,
 ): Promise<void> {
   if (createdBy === undefined) return;
-  const ofTokens = (await store.listTokens()).map(({ name }) => listedTokenName(name));
+  const ofTokens = (await store.listTokens()).map(({ name }) => name);
   const names = [...namesOfNoToken, ...ofTokens];
   if (names.includes(createdBy)) return;
   const command = commandFor(location, 'token list');

@@ -9,8 +9,9 @@ import { UsageError } from '../config/values.ts';
 import { limits } from '../limits.ts';
 import { distanceText } from '../quantity-text.ts';
 import type { StoreLocation } from '../store/location.ts';
+import type { TableReader } from '../store/small-tables.ts';
 import type { Store } from '../store/store.ts';
-import { byName, type Rate, type TokenReader, type TokenRecord } from '../store/tokens.ts';
+import { byName, type Rate, type TokenRecord } from '../store/tokens.ts';
 import { commandFor, openExistingStore, openReader } from '../stores.ts';
 import { CommandError, command } from './command.ts';
 import type { Column } from './terminal/table.ts';
@@ -136,7 +137,7 @@ export const tokenUpdate = command({
 
 /** Why no token of this name was changed: all are revoked, or there never was one. */
 async function notInForce(
-  store: TokenReader,
+  store: TableReader,
   name: string,
   location: StoreLocation,
 ): Promise<CommandError> {

@@ -115,8 +115,7 @@ export function loadHttpThread(
   return {
     measures: measuresIn(httpThreadLayout, measures),
     listen(options) {
-      const { port } = options.store;
-      thread.postMessage({ ...options, measures } satisfies HttpThreadOptions, port ? [port] : []);
+      thread.postMessage({ ...options, measures } satisfies HttpThreadOptions);
       return started.promise;
     },
     failed: failure.promise,

@@ -24,8 +24,8 @@ import { openReaderThread, type ReaderThread } from '../ops/reader.ts';
 import type { RefusedRequests } from '../ops/refused-requests.ts';
 import type { TokenFigureTable } from '../ops/token-figures.ts';
 import { startThread, version } from '../program.ts';
-import type { BackupReader } from '../store/backups.ts';
 import type { StoreLocation } from '../store/location.ts';
+import type { TableReader } from '../store/small-tables.ts';
 import type { SharedStore } from '../store/store.ts';
 import { engineOf } from '../stores.ts';
 import { watchEventLoop } from '../threads/event-loop.ts';
@@ -219,7 +219,7 @@ const resourceLimits = { maxYoungGenerationSizeMb: 1 };
  */
 async function lastBackupOf(
   location: StoreLocation,
-  store: BackupReader,
+  store: TableReader,
 ): Promise<LastBackup | undefined> {
   const newestFirst = await store.listBackups();
   const isLocal = engineOf(location).file !== undefined;

@@ -62,9 +62,3 @@ export type PerEngine<T> = {
 export function resolveEngine<T>(table: PerEngine<T>, location: StoreLocation): T {
   return (table[location.engine] as (location: StoreLocation) => T)(location);
 }
-
-/** What was shared must be of the same engine. */
-export function demandShared<T>(part: T | undefined): T {
-  if (part === undefined) throw new Error('the shared store is of another engine');
-  return part;
-}

@@ -1,37 +1,60 @@
 import { setImmediate } from 'node:timers/promises';
+import { int64FromDigits } from '../contract/int64.ts';
 import { limits } from '../limits.ts';
 import type {
   CountedMatches,
   FoundPlants,
   MatchCount,
-  NewestPlants,
   NewestSearch,
   PlantFilter,
   PlantMatch,
+  PlantReader,
   PlantSearch,
   StoredPlant,
 } from './plants.ts';
 
-/** Plants that match a filter, up to `limits.store.listPageChars`. */
-export interface PlantPage {
+/** A place in an order of the plants: an id, or a place in time in the form of the engine. */
+export type Place = readonly bigint[];
+
+/** A part of a store, and the plants in it that match. */
+export interface Window {
   readonly plants: readonly StoredPlant[];
-  readonly isLast: boolean;
-}
-
-export interface PlantRange extends PlantFilter {
-  readonly id?: bigint;
-  readonly upTo?: bigint;
-}
-
-type Sooner<T> = T | Promise<T>;
-
-/** A part of a store, and the matches in it. */
-interface Window<Match, Place> {
-  readonly found: readonly Match[];
-  /** Whether `found` has all matches of the window. Otherwise there were too many. */
+  /** The place of each plant. */
+  readonly places: readonly Place[];
+  /** Whether `plants` has all matches of the window. Otherwise there were too many. */
   readonly isWhole: boolean;
   /** Where the next window begins; undefined at the end of the store. */
   readonly next: Place | undefined;
+}
+
+/** Looks at about `plantsMax` plants from a place on. */
+type LookAt<Filter, Found> = (
+  place: Place | undefined,
+  plantsMax: number,
+  filter: Filter,
+) => Found | Promise<Found>;
+
+/** The `limit` of the filter counts the plants of this window. */
+type WindowAt = LookAt<PlantFilter, Window>;
+
+/** How an engine looks at plants: in ascending order of id, and back from the newest plant. */
+export interface PlantWindows {
+  readonly windowAfter: WindowAt;
+  readonly windowBefore: WindowAt;
+  readonly countAfter: LookAt<PlantMatch, CountedMatches>;
+}
+
+export function searchesIn({
+  windowAfter,
+  windowBefore,
+  countAfter,
+}: PlantWindows): Omit<PlantReader, 'getPlant' | 'openSnapshot'> {
+  return {
+    listPlants: (filter) => listPlants(filter, windowAfter),
+    searchPlants: (search) => searchPlants(search, windowAfter),
+    newestPlants: (search) => newestPlants(search, windowBefore),
+    countMatches: (count) => countMatches(count, countAfter),
+  };
 }
 
 /** While windows are fast, they grow. */
@@ -52,92 +75,76 @@ function openPace(budgetMs: number) {
 }
 
 /**
- * Searches windows, one query each: no query is slow, however rare the matches are. An index on
+ * Searches windows, one read each: no query is slow, however rare the matches are. An index on
  * names would find them at once, and make every create slower.
- *
- * @param windowAt looks at about `plantsMax` plants, for up to `limit` matches; `Wrong` ends the
- * search
- * @param placeOf where a search goes on after a match
  */
-async function searchWindows<Match, Place, Wrong extends undefined>(
-  { limit, budgetMs }: Pick<PlantSearch, 'limit' | 'budgetMs'>,
+async function searchWindows(
+  { limit, budgetMs, ...match }: PlantSearch,
   start: Place | undefined,
-  windowAt: (
-    place: Place | undefined,
-    plantsMax: number,
-    limit: number,
-  ) => Promise<Window<Match, Place> | Wrong>,
-  placeOf: (match: Match) => Place,
-): Promise<{ found: readonly Match[]; next: Place | undefined } | Wrong> {
+  windowAt: WindowAt,
+): Promise<FoundPlants<Place>> {
   const pace = openPace(budgetMs);
-  const found: Match[] = [];
+  const plants: StoredPlant[] = [];
+  const places: Place[] = [];
   for (let place = start; ; ) {
     // One extra match shows whether more plants match.
-    const window = await windowAt(place, pace.plantsMax(), limit + 1 - found.length);
-    if (window === undefined) return window;
-    found.push(...window.found);
-    if (found.length > limit || !window.isWhole) {
-      found.splice(limit);
-      return { found, next: found.map(placeOf).at(-1) };
+    const wanted = { ...match, limit: limit + 1 - plants.length };
+    const window = await windowAt(place, pace.plantsMax(), wanted);
+    plants.push(...window.plants);
+    places.push(...window.places);
+    if (plants.length > limit || !window.isWhole) {
+      const found = plants.slice(0, limit);
+      return { plants: found, next: places[found.length - 1] };
     }
     place = window.next;
-    if (place === undefined || pace.isOver()) return { found, next: place };
+    if (place === undefined || pace.isOver()) return { plants, next: place };
   }
 }
 
-export interface CountedPlants {
-  readonly plants: number;
-  readonly lookedAt: number;
-  /** The greatest id that the count has looked at; undefined if there was none. */
-  readonly last: bigint | undefined;
+/** Searches in ascending order of id. */
+async function searchPlants(
+  { after, ...search }: PlantSearch,
+  windowAfter: WindowAt,
+): Promise<FoundPlants<bigint>> {
+  const { plants, next } = await searchWindows(search, placeOf(after), windowAfter);
+  return { plants, next: next?.[0] };
 }
 
-export interface IdWindows {
-  /** Looks at up to `plantsMax` plants, and counts those that match. */
-  countAfter(
-    after: bigint | undefined,
-    plantsMax: number,
-    match?: PlantMatch,
-  ): Sooner<CountedPlants>;
-  pageOf(filter: PlantFilter & { readonly upTo: bigint }): Sooner<PlantPage>;
+function placeOf(id: bigint | undefined): Place | undefined {
+  return id === undefined ? undefined : [id];
 }
 
-/** Searches windows of ids, in ascending order. */
-export async function searchPlants(
-  { budgetMs, ...filter }: PlantSearch,
-  { countAfter, pageOf }: IdWindows,
-): Promise<FoundPlants> {
-  const { found, next } = await searchWindows<StoredPlant, bigint, never>(
-    { limit: filter.limit, budgetMs },
-    filter.after,
-    async (after, plantsMax, limit) => {
-      const { last: upTo } = await countAfter(after, plantsMax);
-      if (upTo === undefined) return { found: [], isWhole: true, next: undefined };
-      const { plants, isLast } = await pageOf({ ...filter, after, upTo, limit });
-      return { found: plants, isWhole: isLast, next: upTo };
-    },
-    ({ id }) => id,
-  );
-  return { plants: found, next };
+/** Searches back from the newest plant. */
+async function newestPlants(
+  { before, ...search }: NewestSearch,
+  windowBefore: WindowAt,
+): Promise<FoundPlants<string> | undefined> {
+  const start = before === undefined ? undefined : parsePosition(before);
+  if (before !== undefined && start === undefined) return undefined;
+  const { plants, next } = await searchWindows(search, start, windowBefore);
+  return { plants, next: next?.join('.') };
+}
+
+function parsePosition(text: string): Place | undefined {
+  const place = text.split('.').flatMap((digits) => int64FromDigits(digits) ?? []);
+  return place.length === 2 && place.join('.') === text ? place : undefined;
 }
 
 /**
  * Each step is a read of its own: one long read would keep SQLite's WAL from being reset. Plants
  * are never changed or removed, so every plant that exists at the start is listed, once.
  */
-export async function* listPlants(
+async function* listPlants(
   { limit, ...filter }: PlantFilter,
-  windows: IdWindows,
+  windowAfter: WindowAt,
 ): AsyncGenerator<StoredPlant> {
   let { after } = filter;
   for (let left = limit; left > 0; ) {
     // A signal waits for a turn of the event loop.
     await setImmediate();
     const budgetMs = limits.store.listStepMs;
-    const { plants, next } = await searchPlants(
-      { ...filter, after, limit: left, budgetMs },
-      windows,
-    );
+    const search = { ...filter, after, limit: left, budgetMs };
+    const { plants, next } = await searchPlants(search, windowAfter);
     yield* plants;
     if (next === undefined) return;
     after = next;
@@ -146,65 +153,17 @@ export async function* listPlants(
 }
 
 /** Counts in windows of ids. */
-export async function countMatches(
+async function countMatches(
   { after, budgetMs, ...match }: MatchCount,
-  countAfter: IdWindows['countAfter'],
+  countAfter: PlantWindows['countAfter'],
 ): Promise<CountedMatches> {
   const pace = openPace(budgetMs);
   let [plants, lookedAt] = [0, 0];
   for (let next = after; ; ) {
-    const window = await countAfter(next, pace.plantsMax(), match);
+    const window = await countAfter(placeOf(next), pace.plantsMax(), match);
     plants += window.plants;
     lookedAt += window.lookedAt;
-    next = window.last;
+    next = window.next;
     if (next === undefined || pace.isOver()) return { plants, lookedAt, next };
   }
-}
-
-/** A place among the newest plants: its form is that of the engine. */
-export type Position = readonly [bigint, bigint];
-
-/** Whether a text has the form of a position, in any store. */
-export function isPosition(text: string): boolean {
-  return parsePosition(text) !== undefined;
-}
-
-export function parsePosition(text: string): Position | undefined {
-  const [first, second] = /^([0-9]{1,19})\.(-?[0-9]{1,19})$/.exec(text)?.slice(1) ?? [];
-  if (first === undefined || second === undefined) return undefined;
-  return [BigInt(first), BigInt(second)];
-}
-
-export function positionText(...[first, second]: Position): string {
-  return `${first}.${second}`;
-}
-
-/** A plant, and the position just before it in time. */
-export interface PlacedPlant {
-  readonly plant: StoredPlant;
-  readonly position: string;
-}
-
-export type NewestWindow = Window<PlacedPlant, string>;
-
-/**
- * Searches windows that go back from the newest plant.
- *
- * @param windowBefore looks at about `plantsMax` plants; undefined for a wrong position
- */
-export async function searchNewest(
-  { budgetMs, before, ...filter }: NewestSearch,
-  windowBefore: (
-    position: string | undefined,
-    plantsMax: number,
-    filter: PlantFilter,
-  ) => Sooner<NewestWindow | undefined>,
-): Promise<NewestPlants | undefined> {
-  const search = await searchWindows<PlacedPlant, string, undefined>(
-    { limit: filter.limit, budgetMs },
-    before,
-    async (position, plantsMax, limit) => windowBefore(position, plantsMax, { ...filter, limit }),
-    ({ position }) => position,
-  );
-  return search && { plants: search.found.map(({ plant }) => plant), next: search.next };
 }

@@ -27,7 +27,7 @@ export interface StoredPlant extends Plant {
   readonly id: bigint;
   /** Milliseconds since the epoch. */
   readonly createdAtMs: number;
-  /** `listedTokenName` of its token, or one of `namesOfNoToken`. */
+  /** The name of its token, or one of `namesOfNoToken`. */
   readonly createdBy: string;
 }
 
@@ -55,22 +55,16 @@ export interface PlantSearch extends PlantFilter {
   readonly budgetMs: number;
 }
 
-/** In ascending order of id. */
-export interface FoundPlants {
+/** In the order of the search. */
+export interface FoundPlants<Place> {
   readonly plants: readonly StoredPlant[];
-  /** The id after which the search goes on; undefined at the end of the store. */
-  readonly next: bigint | undefined;
+  /** Where the search goes on; undefined at the end of the store. */
+  readonly next: Place | undefined;
 }
 
 export interface NewestSearch extends Omit<PlantSearch, 'after'> {
   /** The `next` of an earlier search; undefined for the newest plants. */
   readonly before?: string | undefined;
-}
-
-export interface NewestPlants {
-  readonly plants: readonly StoredPlant[];
-  /** Position at which the search goes on, as `isPosition` has it; undefined at the end. */
-  readonly next: string | undefined;
 }
 
 export type MatchCount = Omit<PlantSearch, 'limit'>;
@@ -98,7 +92,7 @@ export interface PlantReader {
    * Returns up to `limit` plants, fewer when the time is over or their texts exceed
    * `limits.store.listPageChars`. It may find none and still have a `next`.
    */
-  searchPlants(search: PlantSearch): Promise<FoundPlants>;
+  searchPlants(search: PlantSearch): Promise<FoundPlants<bigint>>;
   /**
    * Finds each plant of the filter once, also among plants that are created meanwhile before the
    * position. Like `searchPlants`, it may find none and still have a `next`.
@@ -108,7 +102,7 @@ export interface PlantReader {
    *
    * @returns undefined if `before` is no position in this store
    */
-  newestPlants(search: NewestSearch): Promise<NewestPlants | undefined>;
+  newestPlants(search: NewestSearch): Promise<FoundPlants<string> | undefined>;
   /**
    * Counts the plants that match, until the time is over. The parts of a count contain all plants
    * that were stored when the count began, and some later ones.

@@ -1,5 +1,6 @@
 import { commandOn } from './command-text.ts';
 import { StoreOpenError } from './errors.ts';
+import { namesOfNoToken } from './tokens.ts';
 
 /** The version of the tables that this program makes, in both engines. */
 export const schemaVersion = 10;
@@ -31,13 +32,21 @@ export function demandNewest(version: number, store: string, location: string): 
   );
 }
 
-/** The columns of `tokens` that 1.1.0 does not have, in the words of an engine. */
-export function addedToTokens(integer: string, text: string): string[] {
-  return [
+/** Gives the tokens of 1.1.0 what they lack before all tables are made, in the types of an engine. */
+export function tokenUpgrade(integer: string, text: string): string[] {
+  const columns = [
     `rotated_at ${integer}`,
     `rate_per_day ${integer}`,
     `burst ${integer}`,
     `made_by ${text}`,
     `revoked_by ${text}`,
+  ];
+  const reserved = namesOfNoToken.map((name) => `'${name}'`).join(', ');
+  return [
+    ...columns.map((column) => `ALTER TABLE tokens ADD COLUMN ${column}`),
+    // 1.1.0 made tokens with the names that stand for plants without a token.
+    `UPDATE tokens SET name = name || ' (token)' WHERE name IN (${reserved})`,
+    // Its condition is another one today.
+    'DROP INDEX tokens_name_in_force',
   ];
 }

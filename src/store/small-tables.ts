@@ -1,19 +1,28 @@
 import { limits } from '../limits.ts';
-import type { BackupRecord } from './backups.ts';
-import type { NewSession } from './sessions.ts';
-import { run, type Steps } from './steps.ts';
-import {
-  first,
-  isLive,
-  nextId,
-  tokenChanges,
-  tokenReads,
-  tokenRecords,
-  touchToken,
-} from './token-table.ts';
+import { type CallsOf, run, type Steps } from './steps.ts';
+import { first, isLive, nextId, tokenChanges, tokenReads, tokenRecords } from './token-table.ts';
 import type { TokenRecord } from './tokens.ts';
 
 /* The tables of sessions and backups, and all small tables together. */
+
+/** A session of the console. Times are milliseconds since the epoch. */
+interface NewSession {
+  /** SHA-256 of the session's secret. */
+  readonly hash: Uint8Array;
+  readonly tokenId: number;
+  readonly createdAtMs: number;
+  readonly expiresAtMs: number;
+}
+
+/** A backup that was checked when it was made. */
+export interface BackupRecord {
+  readonly file: string;
+  /** Milliseconds since the epoch. */
+  readonly finishedAtMs: number;
+  readonly plants: number;
+  /** As in `PlantFigures`. */
+  readonly digest: string;
+}
 
 /**
  * Condition on `sessions`. A session that ends much later than any that begins now is of a clock
@@ -29,12 +38,14 @@ function isInForce(now: string): string {
 export const reads = {
   ...tokenReads,
 
+  /** The token, revoked or not; undefined if the session does not exist or has expired. */
   findSessionToken(hash: Uint8Array, nowMs: number): Steps<TokenRecord | undefined> {
     const session = `sessions.hash = $1 AND ${isInForce('CAST($2 AS bigint)')}`;
     const where = `WHERE id = (SELECT token_id FROM sessions WHERE ${session})`;
     return first(tokenRecords(where, hash, nowMs));
   },
 
+  /** Newest first. */
   *listBackups(): Steps<readonly BackupRecord[]> {
     const { rows } = yield* run('SELECT * FROM backups ORDER BY id DESC');
     return rows.map((row) => ({
@@ -45,6 +56,7 @@ export const reads = {
     }));
   },
 
+  /** Time of the last heartbeat of a service (`beat`), in ms since the epoch, if there was any. */
   *lastBeat(): Steps<number | undefined> {
     const text = 'SELECT beaten_at FROM heartbeat ORDER BY beaten_at DESC LIMIT 1';
     return (yield* run(text)).rows[0]?.['beaten_at'] as number | undefined;
@@ -55,6 +67,10 @@ export const reads = {
 export const changes = {
   ...tokenChanges,
 
+  /**
+   * Keeps the newest `perTokenMax` sessions of the token, the new session included. Removes the
+   * expired sessions of all tokens, and the sessions of tokens that are not live.
+   */
   *createSession(
     { hash, tokenId, createdAtMs, expiresAtMs }: NewSession,
     perTokenMax: number,
@@ -76,17 +92,20 @@ export const changes = {
       tokenId,
       expiresAtMs,
     );
-    yield* touchToken({ id: tokenId, atMs: createdAtMs });
+    yield* tokenChanges.recordTokenUse([{ id: tokenId, atMs: createdAtMs }]);
   },
 
+  /** @returns false if there is no such session: of two calls at once, one removes it */
   *removeSession(hash: Uint8Array): Steps<boolean> {
     return (yield* run('DELETE FROM sessions WHERE hash = $1', hash)).changes === 1;
   },
 
+  /** Ends all sessions of a token or a subject. */
   *removeSessionsOf(tokenId: number): Steps<void> {
     yield* run('DELETE FROM sessions WHERE token_id = $1', tokenId);
   },
 
+  /** The newest `limits.store.backupsRecorded` records are kept. */
   *recordBackup({ file, finishedAtMs, plants, digest }: BackupRecord): Steps<void> {
     const id = yield* nextId('backups');
     yield* run(
@@ -100,3 +119,6 @@ export const changes = {
     yield* run('DELETE FROM backups WHERE id <= $1', id - limits.store.backupsRecorded);
   },
 };
+
+export type TableReader = CallsOf<typeof reads>;
+export type TableWriter = CallsOf<typeof changes>;

@@ -32,22 +32,22 @@ export function* run(text: string, ...values: (Value | undefined)[]): Steps<Resu
  * Runs a statement for many rows, up to `limits.store.statementRows` at a time.
  *
  * @param textFor the statement around `($1, $2), ($3, $4)`
- * @param types undefined where the statement tells the types of the columns
+ * @param type of all values, where the statement does not tell it
  */
 export function* runForAll(
   textFor: (rows: string) => string,
   all: readonly (readonly (Value | undefined)[])[],
-  types?: readonly ('bigint' | 'text')[],
+  type?: 'bigint',
 ): Steps<void> {
   const { statementRows } = limits.store;
   for (let start = 0; start < all.length; start += statementRows) {
     const some = all.slice(start, start + statementRows);
     let number = 0;
-    const place = (column: number) => {
+    const place = () => {
       number += 1;
-      return types ? `CAST($${number} AS ${types[column]})` : `$${number}`;
+      return type ? `CAST($${number} AS ${type})` : `$${number}`;
     };
-    const rows = some.map((row) => `(${row.map((_, column) => place(column)).join(', ')})`);
+    const rows = some.map((row) => `(${row.map(place).join(', ')})`);
     yield* run(textFor(rows.join(', ')), ...some.flat());
   }
 }
@@ -60,23 +60,14 @@ export type CallsOf<T extends Table> = {
 };
 type ResultOf<S> = S extends Steps<infer T> ? T : never;
 
-/** Names a function of a table, with its arguments. Both can go to another thread. */
-export interface Call<T extends Table> {
-  readonly name: keyof T;
-  readonly args: readonly unknown[];
-}
-
+/** @param call runs what a function of the table yields, and may have it begin again */
 export function callsOf<T extends Table>(
   table: T,
-  call: (call: Call<T>) => Promise<unknown>,
+  call: (begin: () => Steps<unknown>) => Promise<unknown>,
 ): CallsOf<T> {
-  const entries = Object.keys(table).map((name) => [
+  const entries = Object.entries(table).map(([name, stepsOf]) => [
     name,
-    (...args: unknown[]) => call({ name, args }),
+    (...args: never[]) => call(() => stepsOf(...args)),
   ]);
   return Object.fromEntries(entries) as CallsOf<T>;
-}
-
-export function stepsOf<T extends Table>(table: T, { name, args }: Call<T>): Steps<unknown> {
-  return (table[name] as (...args: readonly unknown[]) => Steps<unknown>)(...args);
 }

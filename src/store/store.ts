@@ -1,21 +1,11 @@
-import type { MessagePort } from 'node:worker_threads';
 import type { Measures, writerLayout } from '../threads/measures.ts';
-import type { BackupReader, BackupWriter } from './backups.ts';
 import type { PlantReader, PlantWriter } from './plants.ts';
-import type { SessionReader, SessionWriter } from './sessions.ts';
-import type { TokenReader, TokenWriter } from './tokens.ts';
+import type { TableReader, TableWriter } from './small-tables.ts';
 
 /** Reads a store, also while services run on it. Closing it twice is safe. */
-export interface StoreReader
-  extends PlantReader,
-    TokenReader,
-    SessionReader,
-    BackupReader,
-    AsyncDisposable {
+export interface StoreReader extends PlantReader, TableReader, AsyncDisposable {
   /** The store as `--store` names it, without a password. */
   readonly location: string;
-  /** Time of the last heartbeat of a service (`beat`), in ms since the epoch, if there was any. */
-  lastBeat(): Promise<number | undefined>;
   close(): Promise<void>;
 }
 
@@ -23,18 +13,17 @@ export interface StoreReader
  * Reads and changes a store. A write resolves once the change is durable, and rejects with a
  * `StoreError` otherwise. Concurrent writes take effect one after the other, in any order.
  */
-export interface Store extends StoreReader, PlantWriter, TokenWriter, SessionWriter, BackupWriter {
+export interface Store extends StoreReader, PlantWriter, TableWriter {
   /** Tests whether the store takes writes, with a small one. */
   beat(atMs: number): Promise<void>;
 }
 
-/** What another thread needs to join a store. A port must be transferred. */
+/** What another thread needs to join a store. */
 export interface StoreShare {
-  readonly port?: MessagePort;
-  /** Memory of `writerLayout`. */
-  readonly measures?: SharedArrayBuffer;
-  /** Memory of the counter of `openPool`. */
-  readonly starving?: SharedArrayBuffer;
+  /** Memory that all threads with the store share, by its engine. */
+  readonly memory: SharedArrayBuffer;
+  /** Memory of `writerLayout`, of the thread alone. */
+  readonly measures: SharedArrayBuffer;
 }
 
 /** A store that several threads of the process use. */

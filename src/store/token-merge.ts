@@ -1,10 +1,9 @@
 import type { CopiedTokens, RefusedTokens, TokenRecord } from './tokens.ts';
 
-/** Changes that give a store the tokens of another store. */
+/** What gives a store the tokens of another store. */
 export interface TokenMerge extends CopiedTokens {
-  /** Existing tokens with their new values. */
-  readonly changed: readonly TokenRecord[];
-  readonly added: readonly TokenRecord[];
+  /** New tokens, and existing ones with new values. */
+  readonly written: readonly TokenRecord[];
 }
 
 /**
@@ -19,18 +18,18 @@ export function mergeTokens(
   liveMax: number,
   nowMs: number,
 ): TokenMerge | RefusedTokens {
-  const known = new Map(there.map((token) => [hashOf(token), token]));
-  const changed = copied.flatMap((token) => {
-    const before = known.get(hashOf(token));
-    return before === undefined ? [] : [joined(before, token)];
-  });
+  const all = new Map(there.map((token) => [hashOf(token), token]));
+  const ids = new Map<number, number>();
   let lastId = there.at(-1)?.id ?? 0;
-  const added = copied
-    .filter((token) => !known.has(hashOf(token)))
-    .map((token) => ({ ...token, id: (lastId += 1) }));
+  const written = copied.map((token) => {
+    const before = all.get(hashOf(token));
+    const merged = before ? joined(before, token) : { ...token, id: (lastId += 1) };
+    all.set(hashOf(token), merged);
+    ids.set(token.id, merged.id);
+    return merged;
+  });
 
-  const after = new Map([...there, ...changed, ...added].map((token) => [hashOf(token), token]));
-  const inForce = [...after.values()].filter(({ revokedAtMs }) => revokedAtMs === undefined);
+  const inForce = [...all.values()].filter(({ revokedAtMs }) => revokedAtMs === undefined);
   const current = inForce.filter(({ rotatedAtMs }) => rotatedAtMs === undefined);
   const nameTaken = firstTwice(current.map(({ name }) => name));
   if (nameTaken !== undefined) return { nameTaken };
@@ -38,11 +37,7 @@ export function mergeTokens(
     ({ role, expiresAtMs = Number.POSITIVE_INFINITY }) => role !== 'subject' && expiresAtMs > nowMs,
   );
   if (live.length > liveMax) return { tooMany: live.length };
-  return {
-    changed,
-    added,
-    ids: new Map(copied.map((token) => [token.id, after.get(hashOf(token))?.id as number])),
-  };
+  return { written, ids };
 }
 
 function hashOf({ hash }: TokenRecord): string {
@@ -57,7 +52,8 @@ function joined(before: TokenRecord, copied: TokenRecord): TokenRecord {
     rotatedAtMs: earliest(before.rotatedAtMs, copied.rotatedAtMs),
     lastUsedAtMs: latest(before.lastUsedAtMs, copied.lastUsedAtMs),
     createdBy: before.createdBy ?? copied.createdBy,
-    ...{ revokedAtMs, revokedBy },
+    revokedAtMs,
+    revokedBy,
   };
 }
 

@@ -1,24 +1,22 @@
 import { limits } from '../limits.ts';
 import { type Result, type Row, run, runForAll, type Steps } from './steps.ts';
 import { mergeTokens } from './token-merge.ts';
-import { planRotation } from './token-rotation.ts';
-import {
-  type CopiedTokens,
-  type NewToken,
-  type Rate,
-  type RefusedRotation,
-  type RefusedTokens,
-  type RotatedToken,
-  type Subject,
-  type SubjectBounds,
-  subjectsToForget,
-  type TokenCounts,
-  type TokenRecord,
-  type TokenRotation,
-  type TokenUse,
+import type {
+  CopiedTokens,
+  NewToken,
+  Rate,
+  RefusedRotation,
+  RefusedTokens,
+  RotatedToken,
+  Subject,
+  SubjectBounds,
+  TokenCounts,
+  TokenRecord,
+  TokenRotation,
+  TokenUse,
 } from './tokens.ts';
 
-/* The table of tokens, as `TokenReader` and `TokenWriter` describe it. */
+/* The table of tokens. */
 
 /** Condition: neither revoked nor expired at the time `$1`. */
 export const isLive = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $1)';
@@ -71,11 +69,15 @@ export function* first<T>(all: Steps<readonly T[]>): Steps<T | undefined> {
 }
 
 export const tokenReads = {
+  /** All tokens and subjects, revoked tokens too, in order of creation. */
   listTokens: () => tokenRecords(''),
+  /** Tokens that are neither revoked nor expired, rotated ones too, in order of creation. */
   liveTokens: (nowMs: number) => tokenRecords(`WHERE ${isLive} AND ${isToken}`, nowMs),
+  /** The token with this SHA-256, revoked or not. */
   findToken: (hash: Uint8Array) => first(tokenRecords('WHERE hash = $1', hash)),
   findTokens: (hashes: readonly Uint8Array[]) =>
     tokenRecords(`WHERE hash IN (${hashes.map((_, index) => `$${index + 1}`)})`, ...hashes),
+  /** @param usedSinceMs a token that was used later counts as in use */
   *countTokens(nowMs: number, usedSinceMs: number): Steps<TokenCounts> {
     const { rows } = yield* run(
       `SELECT count(*) AS total, count(revoked_at) AS revoked,
@@ -97,6 +99,7 @@ function numbersIn(rows: Result['rows']): Partial<Record<string, number>> {
 }
 
 export const tokenChanges = {
+  /** A name is taken while a token of this name is not revoked; expired or not. */
   *createToken(token: NewToken, liveMax: number): Steps<'created' | 'name taken' | 'too many'> {
     if ((yield* countLive(token.createdAtMs)) >= liveMax) return 'too many';
     const { rows } = yield* run(
@@ -104,49 +107,53 @@ export const tokenChanges = {
       token.name,
     );
     if (rows.length > 0) return 'name taken';
-    yield* insert([{ ...nothingYet, ...token, id: yield* nextId('tokens') }]);
+    yield* insert([{ ...token, id: yield* nextId('tokens') }]);
     return 'created';
   },
 
+  /**
+   * Gives the token of this name a new secret. A token has two secrets in force at most. A second
+   * rotation within the grace of the first is refused, because it would end a secret that was
+   * promised to be in force, unless it has no grace: then all earlier secrets end.
+   */
   *rotateToken(rotation: TokenRotation, liveMax: number): Steps<RotatedToken | RefusedRotation> {
-    const { name, atMs, by } = rotation;
+    const { name, atMs, graceMs, by } = rotation;
     const named = yield* tokenRecords(`WHERE name = $1 AND ${isNotRevoked}`, name);
-    const plan = planRotation(named, yield* countLive(atMs), rotation, liveMax);
-    if (typeof plan === 'string' || 'inForceUntilMs' in plan) return plan;
-    const { token, rotated, revoked } = plan;
-    for (const id of revoked)
-      yield* run('UPDATE tokens SET revoked_at = $1, revoked_by = $2 WHERE id = $3', atMs, by, id);
-    if (rotated)
+    const current = named.find(({ rotatedAtMs }) => rotatedAtMs === undefined);
+    if (current === undefined) return 'unknown';
+    const { id, expiresAtMs = Infinity } = current;
+    const inForce = named.filter(({ expiresAtMs: endMs = Infinity }) => endMs > atMs);
+    const keepsOld = graceMs > 0;
+    const earlier = inForce.find((token) => token !== current);
+    if (keepsOld && earlier !== undefined) return { inForceUntilMs: earlier.expiresAtMs ?? atMs };
+    const live = yield* countLive(atMs);
+    if (live - (keepsOld ? 0 : inForce.length) >= liveMax) return 'too many';
+
+    const previousUntilMs = keepsOld ? Math.min(atMs + graceMs, expiresAtMs) : undefined;
+    if (keepsOld)
       yield* run(
         'UPDATE tokens SET rotated_at = $1, expires_at = $2 WHERE id = $3',
         atMs,
-        rotated.untilMs,
-        rotated.id,
+        previousUntilMs,
+        id,
       );
-    yield* insert([{ ...nothingYet, ...token, id: yield* nextId('tokens') }]);
-    return { token, previousUntilMs: rotated?.untilMs };
+    const ended = keepsOld ? [] : new Set([current, ...inForce]);
+    for (const { id } of ended)
+      yield* run('UPDATE tokens SET revoked_at = $1, revoked_by = $2 WHERE id = $3', atMs, by, id);
+    const token = newSecret(current, rotation);
+    yield* insert([{ ...token, id: yield* nextId('tokens') }]);
+    return { token, previousUntilMs };
   },
 
-  *limitToken(name: string, rate: Rate | undefined): Steps<boolean> {
-    const { changes } = yield* run(
-      `UPDATE tokens SET rate_per_day = $1, burst = $2 WHERE name = $3 AND ${isNotRevoked}`,
-      rate?.perDay,
-      rate?.burst,
-      name,
-    );
-    return changes > 0;
-  },
+  /** All secrets of the name get the rate. @returns false if no token of this name is in force */
+  limitToken: (name: string, rate: Rate | undefined) =>
+    changeInForce(name, 'rate_per_day = $2, burst = $3', rate?.perDay, rate?.burst),
 
-  *revokeToken(name: string, atMs: number, by?: string): Steps<boolean> {
-    const { changes } = yield* run(
-      `UPDATE tokens SET revoked_at = $1, revoked_by = $2 WHERE name = $3 AND ${isNotRevoked}`,
-      atMs,
-      by,
-      name,
-    );
-    return changes > 0;
-  },
+  /** Ends all secrets of the name. @returns false if no token of this name is in force */
+  revokeToken: (name: string, atMs: number, by?: string) =>
+    changeInForce(name, 'revoked_at = $2, revoked_by = $3', atMs, by),
 
+  /** Adds all tokens of another store, or none (`mergeTokens`). */
   *copyTokens(
     tokens: readonly TokenRecord[],
     liveMax: number,
@@ -155,24 +162,19 @@ export const tokenChanges = {
     const merged = mergeTokens(yield* tokenRecords(''), tokens, liveMax, nowMs);
     if (!('ids' in merged)) return merged;
     yield* runForAll(
-      (rows) => `UPDATE tokens SET expires_at = column2, revoked_at = column3, rotated_at = column4,
-          last_used_at = column5, made_by = column6, revoked_by = column7
-        FROM (VALUES ${rows}) AS merged WHERE tokens.id = column1`,
-      merged.changed.map((token) => [
-        token.id,
-        token.expiresAtMs,
-        token.revokedAtMs,
-        token.rotatedAtMs,
-        token.lastUsedAtMs,
-        token.createdBy,
-        token.revokedBy,
-      ]),
-      ['bigint', 'bigint', 'bigint', 'bigint', 'bigint', 'text', 'text'],
+      (rows) => `DELETE FROM tokens WHERE id IN (VALUES ${rows})`,
+      merged.written.map(({ id }) => [id]),
+      'bigint',
     );
-    yield* insert(merged.added);
+    yield* insert(merged.written);
     return { ids: merged.ids };
   },
 
+  /**
+   * Notes a use of the subject with this hash, which is made if it is new.
+   *
+   * @returns its id, which stays its own for `subjectIdleMs`, and never becomes that of another
+   */
   *ensureSubject({ name, hash, atMs }: Subject, bounds: SubjectBounds): Steps<number> {
     const at = 'CAST($1 AS bigint)';
     const known = yield* run(
@@ -187,7 +189,7 @@ export const tokenChanges = {
     if (forgotten > 0) yield* forgetSubjects(atMs - bounds.subjectIdleMs, forgotten);
     const id = yield* nextId('tokens');
     const times = { createdAtMs: atMs, lastUsedAtMs: atMs };
-    yield* insert([{ ...nothingYet, id, name, hash, role: 'subject', ...times }]);
+    yield* insert([{ id, name, hash, role: 'subject', ...times }]);
     return id;
   },
 
@@ -196,20 +198,28 @@ export const tokenChanges = {
       (rows) => `UPDATE tokens SET last_used_at = column2 FROM (VALUES ${rows}) AS used
         WHERE tokens.id = column1 AND ${isLaterUse('column2')}`,
       uses.map(({ id, atMs }) => [id, atMs]),
-      ['bigint', 'bigint'],
+      'bigint',
     );
   },
 };
 
-const nothingYet = {
-  expiresAtMs: undefined,
-  revokedAtMs: undefined,
-  rotatedAtMs: undefined,
-  lastUsedAtMs: undefined,
-  rate: undefined,
-  createdBy: undefined,
-  revokedBy: undefined,
-};
+function* changeInForce(
+  name: string,
+  values: string,
+  ...given: (string | number | undefined)[]
+): Steps<boolean> {
+  const text = `UPDATE tokens SET ${values} WHERE name = $1 AND ${isNotRevoked}`;
+  return (yield* run(text, name, ...given)).changes > 0;
+}
+
+function newSecret(
+  { name, role, rate, createdAtMs, expiresAtMs }: TokenRecord,
+  { hash, atMs, validMs, by }: TokenRotation,
+): NewToken {
+  const lifeMs = validMs ?? (expiresAtMs === undefined ? undefined : expiresAtMs - createdAtMs);
+  const endMs = lifeMs === undefined ? undefined : atMs + lifeMs;
+  return { name, hash, role, rate, createdAtMs: atMs, expiresAtMs: endMs, createdBy: by };
+}
 
 function* countLive(nowMs: number): Steps<number> {
   const text = `SELECT count(*) AS live FROM tokens WHERE ${isLive} AND ${isToken}`;
@@ -221,7 +231,10 @@ export function* nextId(table: 'tokens' | 'backups'): Steps<number> {
   return numbersIn(rows)['id'] as number;
 }
 
-function insert(tokens: readonly TokenRecord[]): Steps<void> {
+type NewRow = Partial<TokenRecord> &
+  Pick<TokenRecord, 'id' | 'name' | 'hash' | 'role' | 'createdAtMs'>;
+
+function insert(tokens: readonly NewRow[]): Steps<void> {
   return runForAll(
     (rows) =>
       `INSERT INTO tokens (id, name, hash, role, created_at, expires_at, revoked_at, rotated_at,
@@ -244,6 +257,11 @@ function insert(tokens: readonly TokenRecord[]): Steps<void> {
   );
 }
 
+/** How many subjects to forget before one more is made. */
+function subjectsToForget(subjects: number, { subjectsMax }: SubjectBounds): number {
+  return subjects < subjectsMax ? 0 : 1 + subjects - subjectsMax + Math.floor(subjectsMax / 100);
+}
+
 /** The row with the greatest id stays, so that no id comes again. */
 function forgetSubjects(unusedSinceMs: number, count: number): Steps<Result> {
   return run(
@@ -253,14 +271,5 @@ function forgetSubjects(unusedSinceMs: number, count: number): Steps<Result> {
       ORDER BY coalesce(last_used_at, created_at), id LIMIT $2)`,
     unusedSinceMs,
     count,
-  );
-}
-
-/** Notes the use of a token. */
-export function touchToken({ id, atMs }: TokenUse): Steps<Result> {
-  return run(
-    `UPDATE tokens SET last_used_at = $1 WHERE id = $2 AND ${isLaterUse('CAST($1 AS bigint)')}`,
-    atMs,
-    id,
   );
 }

@@ -15,23 +15,6 @@ export const forgottenName = 'forgotten subject';
 /** Stands for all tokens beyond the bound of a table. The name of a token has no space. */
 export const otherTokens = 'all others';
 
-/**
- * The name of a token in a list of plants. Earlier versions made tokens with the reserved names
- * above. A mark with a space, which no token name contains, tells such tokens apart.
- */
-export function listedTokenName(name: string): string {
-  return namesOfNoToken.includes(name) ? `${name}${ofTokenMark}` : name;
-}
-
-export const ofTokenMark = ' (token)';
-
-/** The name of the tokens with a listed name; undefined for one of `namesOfNoToken`. */
-export function unlistedTokenName(listed: string): string | undefined {
-  if (namesOfNoToken.includes(listed)) return undefined;
-  const name = listed.endsWith(ofTokenMark) ? listed.slice(0, -ofTokenMark.length) : listed;
-  return namesOfNoToken.includes(name) ? name : listed;
-}
-
 /** Orders by name, so that the secrets of a name are together, the newest first. */
 export function byName<Named extends { readonly name: string }>(
   inOrderOfCreation: readonly Named[],
@@ -121,11 +104,6 @@ export interface SubjectBounds {
   readonly subjectIdleMs: number;
 }
 
-/** How many subjects to forget before one more is made. */
-export function subjectsToForget(subjects: number, { subjectsMax }: SubjectBounds): number {
-  return subjects < subjectsMax ? 0 : 1 + subjects - subjectsMax + Math.floor(subjectsMax / 100);
-}
-
 export interface TokenUse {
   readonly id: number;
   readonly atMs: number;
@@ -144,40 +122,3 @@ export interface CopiedTokens {
 
 /** Two different tokens in force have this name, or this many tokens would be live. */
 export type RefusedTokens = { readonly nameTaken: string } | { readonly tooMany: number };
-
-export interface TokenReader {
-  /** All tokens and subjects, revoked tokens too, in order of creation. */
-  listTokens(): Promise<readonly TokenRecord[]>;
-  /** Tokens that are neither revoked nor expired, rotated ones too, in order of creation. */
-  liveTokens(nowMs: number): Promise<readonly TokenRecord[]>;
-  /** @param usedSinceMs a token that was used later counts as in use */
-  countTokens(nowMs: number, usedSinceMs: number): Promise<TokenCounts>;
-  /** The token with this SHA-256, revoked or not. */
-  findToken(hash: Uint8Array): Promise<TokenRecord | undefined>;
-  /** The tokens with one of these SHA-256, revoked or not. */
-  findTokens(hashes: readonly Uint8Array[]): Promise<readonly TokenRecord[]>;
-}
-
-export interface TokenWriter {
-  /** A name is taken while a token of this name is not revoked; expired or not. */
-  createToken(token: NewToken, liveMax: number): Promise<'created' | 'name taken' | 'too many'>;
-  /** Gives the token of this name a new secret (`planRotation`). */
-  rotateToken(rotation: TokenRotation, liveMax: number): Promise<RotatedToken | RefusedRotation>;
-  /** All secrets of the name get the rate. @returns false if no token of this name is in force */
-  limitToken(name: string, rate: Rate | undefined): Promise<boolean>;
-  /** Ends all secrets of the name. @returns false if no token of this name is in force */
-  revokeToken(name: string, atMs: number, by?: string): Promise<boolean>;
-  /** Adds all tokens of another store, or none (`mergeTokens`). */
-  copyTokens(
-    tokens: readonly TokenRecord[],
-    liveMax: number,
-    nowMs: number,
-  ): Promise<CopiedTokens | RefusedTokens>;
-  /**
-   * Notes a use of the subject with this hash, which is made if it is new.
-   *
-   * @returns its id, which stays its own for `subjectIdleMs`, and never becomes that of another
-   */
-  ensureSubject(subject: Subject, bounds: SubjectBounds): Promise<number>;
-  recordTokenUse(uses: readonly TokenUse[]): Promise<void>;
-}

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { after, test } from 'node:test';
 import { fetchKeys } from '../../src/access/jwt/issuer.ts';
 import { openIssuerKeys } from '../../src/access/jwt/issuer-keys.ts';
 import { limits } from '../../src/limits.ts';
+import { listenFor } from '../helpers/free-port.ts';
 
 /** What the issuer answers, by path: a body, or a status with header fields. */
 let replies: Record<string, unknown> = {};
@@ -17,11 +16,9 @@ const server = createServer((request, response) => {
   else if (Array.isArray(reply))
     response.writeHead(...(reply as [number, Record<string, string>])).end();
   else response.end(JSON.stringify(reply));
-}).listen(0, '127.0.0.1');
-await once(server, 'listening');
-after(() => server.close());
+});
 
-const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+const origin = `http://127.0.0.1:${await listenFor({ after }, server)}`;
 const oidc = '/.well-known/openid-configuration';
 const metadata = { issuer: origin, jwks_uri: `${origin}/jwks` };
 const keys = [{ kty: 'RSA', n: 'AQAB', e: 'AQAB' }];

@@ -3,7 +3,7 @@ import { after, test } from 'node:test';
 import { openJwtAccess } from '../../src/access/jwt/jwt-access.ts';
 import { Tally } from '../../src/access/tally.ts';
 import { Refusal } from '../../src/contract/problems.ts';
-import type { TokenWriter } from '../../src/store/tokens.ts';
+import type { TableWriter } from '../../src/store/small-tables.ts';
 import { audience, forge, makeKey, startProvider } from '../helpers/identity-provider.ts';
 import { pause } from '../helpers/pause.ts';
 
@@ -18,7 +18,7 @@ const log = { info() {}, error() {} };
 const newTally = (id: number, name: string) => new Tally(id, name, []);
 
 function storeThat(ensureSubject: (subject: { name: string }) => number | Promise<number>) {
-  return { ensureSubject, recordTokenUse: async () => undefined } as unknown as TokenWriter;
+  return { ensureSubject, recordTokenUse: async () => undefined } as unknown as TableWriter;
 }
 
 function tokenOf(sub: string) {

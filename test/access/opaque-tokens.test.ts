@@ -1,34 +1,22 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { issueToken, rotateToken } from '../../src/access/issue-token.ts';
-import { generateToken, openOpaqueTokens } from '../../src/access/opaque-tokens.ts';
+import { rotateToken } from '../../src/access/issue-token.ts';
+import { generateToken } from '../../src/access/opaque-tokens.ts';
 import { rateLimiterIn, rateLimitMemory } from '../../src/access/rate-limit.ts';
-import { Tally } from '../../src/access/tally.ts';
 import { refuseBeyondRate } from '../../src/api/rate-limit.ts';
 import { Refusal } from '../../src/contract/problems.ts';
 import { limits } from '../../src/limits.ts';
 import type { Store } from '../../src/store/store.ts';
+import { issued, openTokens } from '../helpers/access.ts';
 import { storePath } from '../helpers/program.ts';
 import { openStoreAt } from '../helpers/store-file.ts';
 
 test('a thread that is too busy for its timers still reads the tokens again, when a request needs them', async (t) => {
   await using store = await openStoreAt(await storePath(t));
-  const issued = await issueToken(
-    store,
-    { name: 'my-app', role: 'create', validMs: undefined },
-    Date.now(),
-  );
-  assert('token' in issued);
+  const token = await issued(store, 'my-app');
   t.mock.timers.enable({ apis: ['setTimeout'] });
-  await using access = await openOpaqueTokens({
-    store,
-    fixedToken: undefined,
-    threads: 1,
-    now: Date.now,
-    onError: assert.ifError,
-    newTally,
-  });
-  const authenticate = () => access.authenticate(issued.token, `Bearer ${issued.token}`);
+  await using access = await openTokens(store, { onError: assert.ifError });
+  const authenticate = () => access.authenticate(token, `Bearer ${token}`);
 
   for (const round of [1, 2]) {
     busyFor(limits.access.refreshMs + 1);
@@ -48,19 +36,6 @@ test('a thread that is too busy for its timers still reads the tokens again, whe
   assert.equal(authenticate(), 'unknown');
 });
 
-function newTally(id: number, name: string): Tally {
-  return new Tally(id, name, []);
-}
-
-/** The options of the tests below. What cannot be read is not told. */
-const quiet = {
-  fixedToken: undefined,
-  threads: 1,
-  now: Date.now,
-  onError: () => undefined,
-  newTally,
-};
-
 test('a token that is new is found by a read for it, and a token of another form needs no read', async (t) => {
   await using store = await openStoreAt(await storePath(t));
   let reads = 0;
@@ -71,17 +46,12 @@ test('a token that is new is found by a read for it, and a token of another form
       return store.liveTokens(nowMs);
     },
   };
-  await using access = await openOpaqueTokens({ ...quiet, store: counted });
-  const issued = await issueToken(
-    store,
-    { name: 'my-app', role: 'create', validMs: undefined },
-    Date.now(),
-  );
-  assert('token' in issued);
+  await using access = await openTokens(counted);
+  const token = await issued(store, 'my-app');
   const ask = (token: string) => access.authenticateAgain(token, `Bearer ${token}`);
 
   const [found, ...others] = await Promise.all(
-    [issued.token, ...Array.from({ length: 100 }, generateToken)].map(ask),
+    [token, ...Array.from({ length: 100 }, generateToken)].map(ask),
   );
   assert(typeof found === 'object' && 'name' in found && found.name === 'my-app');
   const isRefused = (other: unknown) =>
@@ -93,25 +63,16 @@ test('a token that is new is found by a read for it, and a token of another form
   assert.equal(reads, before);
 });
 
-test('a token that is not known cannot be told from a new one while the tokens cannot be read', async (t) => {
-  const store = await openStoreAt(await storePath(t));
-  await using access = await openOpaqueTokens({ ...quiet, store });
-  await store.close();
-  const found = await access.authenticateAgain(generateToken(), '');
-  assert(found instanceof Refusal && found.problem === 'storeUnavailable');
-});
-
 test('the two secrets of a rotated token share one bucket, and the secret before ends with the grace', async (t) => {
   await using store = await openStoreAt(await storePath(t));
   let nowMs = Date.now();
   const rate = { perDay: 1, burst: 3 };
-  const wish = { name: 'my-app', role: 'create', validMs: undefined, rate } as const;
-  const old = await issueToken(store, wish, nowMs);
-  await issueToken(store, { ...wish, name: 'other' }, nowMs);
+  const old = { token: await issued(store, 'my-app', { rate }, nowMs) };
+  await issued(store, 'other', { rate }, nowMs);
   const rotation = { name: 'my-app', graceMs: 1_000, validMs: undefined };
   const next = await rotateToken(store, rotation, nowMs);
-  assert('token' in old && 'token' in next);
-  await using access = await openOpaqueTokens({ ...quiet, store, now: () => nowMs });
+  assert('token' in next);
+  await using access = await openTokens(store, { now: () => nowMs });
   const caller = ({ token }: { token: string }) => {
     const found = access.authenticate(token, `Bearer ${token}`);
     return typeof found === 'object' && 'id' in found ? found : assert.fail(`${found}`);

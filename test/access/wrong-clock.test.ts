@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { issueToken, rotateToken } from '../../src/access/issue-token.ts';
-import { openOpaqueTokens } from '../../src/access/opaque-tokens.ts';
+import { rotateToken } from '../../src/access/issue-token.ts';
 import { parseRate, rateLimiterIn, rateLimitMemory } from '../../src/access/rate-limit.ts';
 import { sessionsIn } from '../../src/access/sessions.ts';
 import { makeSignInLink } from '../../src/access/sign-in-link.ts';
-import { Tally } from '../../src/access/tally.ts';
+import { issued, openTokens } from '../helpers/access.ts';
 import { storePath } from '../helpers/program.ts';
 import { openStoreAt } from '../helpers/store-file.ts';
 
@@ -17,24 +16,19 @@ const rightMs = Date.parse('2026-11-23T12:00:00Z');
 
 test('a token ends early by a clock that is ahead, late by one that is behind, and by its revocation in any case', async (t) => {
   await using store = await openStoreAt(await storePath(t));
-  const wish = { name: 'my-app', role: 'create', validMs: 2 * hourMs } as const;
-  const first = await issueToken(store, wish, rightMs);
+  const first = await issued(store, 'my-app', { validMs: 2 * hourMs }, rightMs);
   const second = await rotateToken(
     store,
     { name: 'my-app', graceMs: hourMs, validMs: undefined },
     rightMs,
   );
-  assert('token' in first && 'token' in second);
+  assert('token' in second);
   const isAdmitted = async (token: string, nowMs: number) => {
-    await using access = await openOpaqueTokens({
-      ...{ store, fixedToken: undefined, threads: 1, now: () => nowMs },
-      onError: assert.ifError,
-      newTally: (id, name) => new Tally(id, name, []),
-    });
+    await using access = await openTokens(store, { now: () => nowMs, onError: assert.ifError });
     return access.authenticate(token, `Bearer ${token}`) !== 'unknown';
   };
   const admittedAt = async (nowMs: number) =>
-    Promise.all([first.token, second.token].map((token) => isAdmitted(token, nowMs)));
+    Promise.all([first, second.token].map((token) => isAdmitted(token, nowMs)));
   assert.deepEqual(await admittedAt(rightMs), [true, true]);
   assert.deepEqual(await admittedAt(rightMs + 1.5 * hourMs), [false, true]);
   assert.deepEqual(await admittedAt(rightMs + yearMs), [false, false]);
@@ -47,18 +41,16 @@ test('a session or a link of a clock that was ahead is none by a right clock', a
   await using store = await openStoreAt(await storePath(t));
   let nowMs = rightMs + yearMs;
   const sessions = sessionsIn(store, () => nowMs);
-  const operator = { name: 'alice', role: 'operate', validMs: undefined } as const;
-  const issued = await issueToken(store, operator, nowMs);
-  assert('token' in issued);
+  const token = await issued(store, 'alice', { role: 'operate' }, nowMs);
   const link = await makeSignInLink(store, nowMs);
-  const signedIn = await sessions.signIn(issued.token);
+  const signedIn = await sessions.signIn(token);
   assert(typeof signedIn === 'object');
   assert.equal(await sessions.operatorOf(signedIn.secret), 'alice');
 
   nowMs = rightMs;
   assert.equal(await sessions.operatorOf(signedIn.secret), undefined);
   assert.equal(await sessions.signInByLink(link.secret), 'unknown');
-  const again = await sessions.signIn(issued.token);
+  const again = await sessions.signIn(token);
   assert(typeof again === 'object');
   assert.equal(await sessions.operatorOf(again.secret), 'alice');
   nowMs += yearMs;

@@ -54,16 +54,6 @@ function startBrowser(): Promise<Browser> {
 }
 
 /**
- * An owner that cleans up in reverse, as a test itself does not: a page is then closed before its
- * server, which the page would miss.
- */
-export function inReverse(owner: Owner): Owner {
-  const cleanups = new AsyncDisposableStack();
-  owner.after(() => cleanups.disposeAsync());
-  return { after: (cleanup) => cleanups.defer(async () => void (await cleanup())) };
-}
-
-/**
  * An empty page with nothing stored, for as long as the test takes. The test fails if the page
  * finds fault with anything (see `watchFaults`), also at its end.
  *

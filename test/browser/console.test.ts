@@ -4,14 +4,13 @@ import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { Page, Request } from 'playwright-core';
 import { pause } from '../helpers/pause.ts';
-import { create, type Owner, oneThread, startServer } from '../helpers/program.ts';
+import { create, inReverse, type Owner, oneThread, startServer } from '../helpers/program.ts';
 import { runHere } from '../helpers/run-here.ts';
 import { alterStore } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
 import {
   assertAccessible,
   assertFits,
-  inReverse,
   openPage,
   type PageOptions,
   screenshot,
@@ -41,8 +40,7 @@ const rowOf = (page: Page, name: string) => page.getByRole('row', { name });
 const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click();
 
 describe('the console', { skip: withoutChromium(), concurrency: 2 }, () => {
-  const atEnd: (() => unknown)[] = [];
-  const file: Owner = { after: (cleanup) => atEnd.push(cleanup) };
+  const file = inReverse({ after });
   let started: ServerWithOperator;
   let kiosk: string;
 
@@ -63,9 +61,6 @@ describe('the console', { skip: withoutChromium(), concurrency: 2 }, () => {
       await create(plantsUrl, id % 5 ? '{' : { id: 1, name: 'Oak' });
     }
     startLoad(file, started.server);
-  });
-  after(async () => {
-    for (const cleanup of atEnd.toReversed()) await cleanup();
   });
 
   function open(t: Owner, options: PageOptions = {}, { server } = started): Promise<Page> {

@@ -3,6 +3,7 @@ import { after, before, describe, type TestContext, test } from 'node:test';
 import type { Locator, Page } from 'playwright-core';
 import { type Problem, problems } from '../../src/contract/problems.ts';
 import {
+  inReverse,
   type RunningServer,
   type ServerWithStore,
   startServerOnNewStore,
@@ -54,13 +55,10 @@ function kept(page: Page): Promise<string> {
 }
 
 describe('the reference page', { skip: withoutChromium() }, () => {
-  const atEnd: (() => unknown)[] = [];
+  const file = inReverse({ after });
   let atRoot: ServerWithStore;
   before(async () => {
-    atRoot = await startServerOnNewStore({ after: (cleanup) => atEnd.unshift(cleanup) });
-  });
-  after(async () => {
-    for (const cleanup of atEnd) await cleanup();
+    atRoot = await startServerOnNewStore(file);
   });
 
   for (const basePath of ['/', '/garden']) {

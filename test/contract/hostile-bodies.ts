@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import {
   anyCharacter,
   anyInt64,
+  edited,
   editedJsonText,
   integerLiteral,
   jsonText,
@@ -47,63 +48,28 @@ const shortPlantBytes = fc
     Buffer.from(`{"id":${id},"name":"Älder"${tagged ? ',"tag":"A\\n🌱"' : ''}}`),
   );
 
-interface ByteEdit {
-  readonly kind: 'insert' | 'remove' | 'replace' | 'double' | 'swap' | 'cut';
-  readonly at: number;
-  readonly bytes: readonly number[];
-}
-
-const editBytes: fc.Arbitrary<readonly number[]> = fc.oneof(
-  fc.constantFrom(...Buffer.from('{}[]",:\\/.-+eE0195utrfalsn \t\n\r')).map((byte) => [byte]),
-  fc.nat(255).map((byte) => [byte]),
-  fc.constantFrom(
-    [0],
-    [0xef, 0xbb, 0xbf],
-    [0xc2, 0xa0],
-    [0xe2, 0x80, 0xa8],
-    [0x5c, 0x75],
-    [0x5c, 0x22],
-  ),
-);
-
-const byteEdit: fc.Arbitrary<ByteEdit> = fc.record({
-  kind: fc.constantFrom('insert', 'remove', 'replace', 'double', 'swap', 'cut'),
-  at: fc.nat(4_095),
-  bytes: editBytes,
-});
-
 const plain = fc.oneof({ weight: 3, arbitrary: shortPlantBytes }, plantBytes);
-const editedBytes = fc
-  .tuple(plain, fc.array(byteEdit, { minLength: 1, maxLength: 3 }))
-  .map(([bytes, edits]) => edits.reduce(edited, bytes));
 
-function edited(body: Buffer, { kind, at, bytes }: ByteEdit): Buffer {
-  const start = at % (body.length + 1);
-  const [before, after] = [body.subarray(0, start), body.subarray(start)];
-  switch (kind) {
-    case 'insert':
-      return Buffer.concat([before, Buffer.from(bytes), after]);
-    case 'remove':
-      return Buffer.concat([before, after.subarray(1)]);
-    case 'replace':
-      return Buffer.concat([before, Buffer.from(bytes), after.subarray(1)]);
-    case 'double':
-      return Buffer.concat([before, body.subarray(Math.max(0, start - 4))]);
-    case 'swap':
-      return Buffer.concat([before, after.subarray(1, 2), after.subarray(0, 1), after.subarray(2)]);
-    case 'cut':
-      return Buffer.from(before);
-    default:
-      return kind satisfies never;
-  }
-}
+/** As text of one character for each byte. */
+const otherBytes = fc.oneof(
+  fc.constantFrom(...'{}[]",:\\/.-+eE0195utrfalsn \t\n\r'),
+  fc.nat(255).map((byte) => String.fromCharCode(byte)),
+  fc.constantFrom('\0', '\xef\xbb\xbf', '\xc2\xa0', '\xe2\x80\xa8', '\\u', '\\"'),
+);
+const editedBytes = edited(
+  plain.map((body) => body.toString('latin1')),
+  otherBytes,
+).map((text) => Buffer.from(text, 'latin1'));
 
 const withBrokenUtf8 = fc
   .tuple(plain, fc.constantFrom(...Object.values(brokenUtf8).flat()), fc.nat(4_095))
-  .map(([body, bytes, at]) => edited(body, { kind: 'insert', at, bytes }));
+  .map(([body, bytes, at]) => {
+    const start = at % (body.length + 1);
+    return Buffer.concat([body.subarray(0, start), Buffer.from(bytes), body.subarray(start)]);
+  });
 
 /** The other encodings that JSON has been sent in, with and without their byte order marks. */
-export const encodings: Readonly<Record<string, (text: string) => Buffer>> = {
+const encodings: Readonly<Record<string, (text: string) => Buffer>> = {
   'UTF-16LE': (text) => Buffer.from(text, 'utf16le'),
   'UTF-16BE': (text) => Buffer.from(text, 'utf16le').swap16(),
   'UTF-32LE': (text) => utf32(text),
@@ -236,6 +202,8 @@ const randomBytes = fc.oneof(
     .map((text) => Buffer.from(text)),
 );
 
+const anyJson = fc.oneof(jsonText, editedJsonText, fc.json(), fc.string({ unit: 'binary' }));
+
 const kinds: Readonly<Record<string, readonly [weight: number, bodies: fc.Arbitrary<Buffer>]>> = {
   'a plant in any spelling': [8, plantBytes],
   'a plant with one to three bytes edited': [24, editedBytes],
@@ -243,15 +211,14 @@ const kinds: Readonly<Record<string, readonly [weight: number, bodies: fc.Arbitr
   'a plant in another encoding': [4, otherEncodings],
   'members missing, doubled or of another kind': [14, withoutOrder],
   'any number as id': [16, asId],
-  'any text as name or tag': [12, asText],
-  'any JSON text, whole or broken': [
-    4,
-    fc.oneof(jsonText, editedJsonText).map((text) => Buffer.from(text)),
+  'any text as name or tag': [16, asText],
+  'any JSON text, whole or broken': [4, anyJson.map((text) => Buffer.from(text))],
+  'any JSON text in a member that is ignored': [
+    12,
+    anyJson.map((text) => Buffer.from(`{"id":1,"x":${text},"name":"a"}`)),
   ],
   'random bytes': [4, randomBytes],
 };
-
-export const kindsOfBodies = Object.keys(kinds);
 
 export const hostileBody: fc.Arbitrary<HostileBody> = fc.oneof(
   ...Object.entries(kinds).map(([kind, [weight, bodies]]) => ({

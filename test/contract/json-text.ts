@@ -52,7 +52,7 @@ function spelling(character: string, choice: number): string {
   return ways[choice % ways.length] as string;
 }
 
-export function hex4(unit: number): string {
+function hex4(unit: number): string {
   return unit.toString(16).padStart(4, '0');
 }
 
@@ -60,7 +60,7 @@ export function hex4(unit: number): string {
  * Characters of every kind that a store keeps: all of Unicode but U+0000, those that JSON treats
  * differently more often.
  */
-export const storableCharacter = fc.oneof(
+const storableCharacter = fc.oneof(
   fc.constantFrom(
     '"',
     '\\',
@@ -212,44 +212,53 @@ export function spelledAs(text: string): fc.Arbitrary<string> {
     .map((all) => `"${all.map(({ json }) => json.slice(1, -1)).join('')}"`);
 }
 
-interface Edit {
-  readonly kind: 'insert' | 'remove' | 'replace' | 'double';
-  readonly at: number;
-  readonly text: string;
+type Edit = readonly [
+  kind: 'insert' | 'remove' | 'replace' | 'double' | 'swap' | 'cut',
+  at: number,
+  other: string,
+];
+
+/** Texts with one to three small edits. @param other what is put into them */
+export function edited(
+  texts: fc.Arbitrary<string>,
+  other: fc.Arbitrary<string>,
+): fc.Arbitrary<string> {
+  const edit = fc.tuple(
+    fc.constantFrom('insert', 'remove', 'replace', 'double', 'swap', 'cut'),
+    fc.nat(),
+    other,
+  );
+  return fc
+    .tuple(texts, fc.array(edit, { minLength: 1, maxLength: 3 }))
+    .map(([text, edits]) => edits.reduce(withEdit, text));
 }
 
-const edit: fc.Arbitrary<Edit> = fc.record({
-  kind: fc.constantFrom('insert', 'remove', 'replace', 'double'),
-  at: fc.nat(),
-  text: fc.constantFrom(
-    ...'{}[]",:\\/.-+eE019utrfalsn \t\n\r\0\u001f\u00a0\ufeff\'#\ud83c',
-    '\\u',
-    'null',
-    '//',
-    'NaN',
-    '""',
-    '{}',
-    ',,',
-  ),
-});
-
-/** JSON texts with one to three small edits; some of them are JSON still. */
-export const editedJsonText = fc
-  .tuple(jsonText, fc.array(edit, { minLength: 1, maxLength: 3 }))
-  .map(([text, edits]) => edits.reduce(edited, text));
-
-function edited(text: string, { kind, at, text: other }: Edit): string {
+function withEdit(text: string, [kind, at, other]: Edit): string {
   const start = at % (text.length + 1);
+  const [before, after] = [text.slice(0, start), text.slice(start)];
   switch (kind) {
     case 'insert':
-      return text.slice(0, start) + other + text.slice(start);
+      return before + other + after;
     case 'remove':
-      return text.slice(0, start) + text.slice(start + 1);
+      return before + after.slice(1);
     case 'replace':
-      return text.slice(0, start) + other + text.slice(start + 1);
+      return before + other + after.slice(1);
     case 'double':
-      return text.slice(0, start) + text.slice(Math.max(0, start - 3));
+      return before + text.slice(Math.max(0, start - 4));
+    case 'swap':
+      return before + after.slice(1, 2) + after.slice(0, 1) + after.slice(2);
+    case 'cut':
+      return before;
     default:
       return kind satisfies never;
   }
 }
+
+/** JSON texts with edits; some of them are JSON still. */
+export const editedJsonText = edited(
+  jsonText,
+  fc.constantFrom(
+    ...'{}[]",:\\/.-+eE019utrfalsn \t\n\r\0\u001f\u00a0\ufeff\'#\ud83c',
+    ...['\\u', 'null', '//', 'NaN', '""', '{}', ',,'],
+  ),
+);

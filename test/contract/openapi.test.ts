@@ -60,20 +60,22 @@ before(() => {
   globalThis.fetch = () => assert.fail('the linter wants to use the network');
 });
 
-test('the description is OpenAPI 3.1.0, version 1.0.0, under MIT', () => {
-  assert.equal(document.openapi, '3.1.0');
-  assert.equal(document.info.version, '1.0.0');
-  assert.deepEqual(document.info.license, { name: 'MIT', identifier: 'MIT' });
+test('the description is OpenAPI 3.1.0, version 1.0.0, under MIT, and asks for a bearer token', () => {
+  const { openapi, info, components, security } = document;
+  assert.deepEqual([openapi, info.version], ['3.1.0', '1.0.0']);
+  assert.deepEqual(info.license, { name: 'MIT', identifier: 'MIT' });
+  const { description: _text, ...bearerAuth } = components.securitySchemes.bearerAuth;
+  const bearerFormat = 'opaque, or JWT (RFC 9068)';
+  assert.deepEqual(bearerAuth, { type: 'http', scheme: 'bearer', bearerFormat });
+  assert.deepEqual(Object.keys(components.securitySchemes), ['bearerAuth']);
+  assert.deepEqual(security, [{ bearerAuth: [] }]);
 });
 
-test('the only operation is POST /plants, without parameters', () => {
+test('the only operation is POST /plants, without parameters, for a NewPlant in JSON', () => {
   assert.deepEqual(Object.keys(document.paths), ['/plants']);
   assert.deepEqual(Object.keys(document.paths['/plants']), ['post']);
-  assert.equal('parameters' in operation, false);
+  for (const name of ['parameters', 'security']) assert.equal(name in operation, false);
   assert.equal('webhooks' in document, false);
-});
-
-test('its request body is required, and is a NewPlant in JSON', () => {
   const { required, content } = operation.requestBody;
   assert.equal(required, true);
   assert.deepEqual(Object.keys(content), ['application/json']);
@@ -157,18 +159,6 @@ test('the header fields that a status brings are described, with an example', ()
   );
   for (const [name, { example, schema }] of Object.entries(document.components.headers))
     assert.equal(typeof example, schema.type === 'integer' ? 'number' : 'string', name);
-});
-
-test('a bearer token is asked for by every operation', () => {
-  const { description: _text, ...scheme } = document.components.securitySchemes.bearerAuth;
-  assert.deepEqual(scheme, {
-    type: 'http',
-    scheme: 'bearer',
-    bearerFormat: 'opaque, or JWT (RFC 9068)',
-  });
-  assert.deepEqual(Object.keys(document.components.securitySchemes), ['bearerAuth']);
-  assert.deepEqual(document.security, [{ bearerAuth: [] }]);
-  assert.equal('security' in operation, false);
 });
 
 for (const basePath of ['', '/store/v1']) {

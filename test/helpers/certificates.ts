@@ -41,18 +41,10 @@ export function makeAuthority(folder: string, authority: string): Authority {
 
 function make(folder: string, name: string, more: readonly string[]): Certificate {
   const [certificate, key] = [join(folder, `${name}.crt`), join(folder, `${name}.key`)];
-  const newKey = [
-    '-newkey',
-    'ec',
-    '-pkeyopt',
-    'ec_paramgen_curve:prime256v1',
-    '-nodes',
-    '-keyout',
-    key,
-  ];
-  execFileSync('openssl', ['req', '-x509', '-days', '2', ...newKey, '-out', certificate, ...more], {
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
+  const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
+  const files = ['-keyout', key, '-out', certificate];
+  const args = ['req', '-x509', '-days', '2', ...newKey, ...files, ...more];
+  execFileSync('openssl', args, { stdio: ['ignore', 'ignore', 'pipe'] });
   chmodSync(key, 0o600);
   return { certificate, key };
 }

@@ -26,7 +26,9 @@ const changes: Readonly<Record<string, Partial<Limits>>> = {
     http: { ...own.http, headersMs: 200, idleMs: 400, handshakeMs: 400, expiryCheckMs: 50 },
   },
   'HTTP thread hangs': quickHeartbeats,
-  'writer hangs': quickHeartbeats,
+  'disk hangs': quickHeartbeats,
+  'thread for checkpoints ends': { sqlite: { ...own.sqlite, ...smallLog } },
+  'thread for checkpoints throws': { sqlite: { ...own.sqlite, ...smallLog } },
   'upgrades are given up soon': {
     postgres: { ...own.postgres, upgradePauseMs: 100, upgradeMs: 1_000 },
   },

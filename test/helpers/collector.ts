@@ -1,7 +1,7 @@
 import { EventEmitter, once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
+import { listenFor } from './free-port.ts';
 import type { Owner } from './program.ts';
 
 interface Value {
@@ -44,14 +44,9 @@ export async function startCollector(owner: Owner): Promise<Collector> {
       for (const scope of scopeSpans) spans.push(...scope.spans);
     response.setHeader('Content-Type', 'application/json').end('{}');
     events.emit('request');
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  owner.after(() => {
-    server.closeAllConnections();
-    server.close();
   });
   return {
-    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    endpoint: `http://127.0.0.1:${await listenFor(owner, server)}`,
     headers: () => headers,
     async spansOf(traceId, count) {
       const own = () => spans.filter((span) => span.traceId === traceId);

@@ -1,7 +1,5 @@
 import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
 
-export const pageBytes = 4_096;
-
 /** Flips a bit of a file. @param mask the bits to flip */
 export function flip(path: string, offset: number, mask = 1): void {
   const byte = readFileSync(path).readUInt8(offset);
@@ -17,17 +15,4 @@ export function offsetOf(path: string, bytes: string | Uint8Array): number {
   if (offset < 0 || content.includes(bytes, offset + 1))
     throw new Error(`the file has ${bytes} not exactly once`);
   return offset;
-}
-
-/** Type of a b-tree page, in its first byte. */
-export const pageTypes = { interior: 0x05, leaf: 0x0d } as const;
-
-/** Offsets of the pages of a type that have at least so many cells. */
-export function pagesOfType(path: string, type: number, cellsMin: number): number[] {
-  const content = readFileSync(path);
-  const offsets: number[] = [];
-  for (let offset = pageBytes; offset < content.length; offset += pageBytes)
-    if (content[offset] === type && content.readUInt16BE(offset + 3) >= cellsMin)
-      offsets.push(offset);
-  return offsets;
 }

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { exportJWK, generateKeyPair, type JWK, type JWTHeaderParameters, SignJWT } from 'jose';
+import { listenFor } from './free-port.ts';
 import type { Owner } from './program.ts';
 
 export const audience = 'https://plants.example.org';
@@ -41,13 +40,8 @@ export async function startProvider(
     const status = isFailing ? 503 : reply ? 200 : 404;
     response.writeHead(status, { 'Content-Type': 'application/json' });
     response.end(JSON.stringify(status === 200 ? reply : {}));
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  owner.after(() => {
-    server.closeAllConnections();
-    server.close();
   });
-  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const issuer = `http://127.0.0.1:${await listenFor(owner, server)}`;
   const replies: Readonly<Record<string, () => object>> = {
     '/.well-known/openid-configuration': () => ({ issuer, jwks_uri: `${issuer}/jwks` }),
     '/jwks': () => ({ keys: now.map(publicPart) }),

@@ -30,7 +30,7 @@ export async function connectTo(
   url: string,
   variables?: Readonly<Record<string, string>>,
 ): Promise<Connection> {
-  const connection = await openConnector(locationOf(url, variables), statementMs).connect(withinMs);
+  const connection = await openConnector(locationOf(url, variables), statementMs).connect();
   t.after(() => connection.destroy());
   return connection;
 }

@@ -20,7 +20,7 @@ import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import pg from 'pg';
 import { freePort } from './free-port.ts';
-import { type Owner, temporaryFolder } from './program.ts';
+import { inReverse, type Owner, temporaryFolder } from './program.ts';
 
 /** Settings of postgresql.conf. */
 export type PostgresSettings = Readonly<Record<string, string>>;
@@ -65,7 +65,7 @@ export async function startPostgres(
   settings: PostgresSettings = {},
   place?: string,
 ): Promise<PostgresServer> {
-  const own = lastFirst(owner);
+  const own = inReverse(owner);
   const folder = join(place ?? (await temporaryFolder(own)), 'data');
   copyData(newData(), folder);
   return serverIn(own, folder, settings);
@@ -74,7 +74,7 @@ export async function startPostgres(
 /** Starts a standby, which streams from the server and takes no writes. The server restarts first. */
 export async function startStandby(owner: Owner, primary: PostgresServer): Promise<PostgresServer> {
   await primary.stop('fast');
-  const own = lastFirst(owner);
+  const own = inReverse(owner);
   const folder = join(await temporaryFolder(own), 'data');
   copyData(primary.folder, folder);
   writeFileSync(join(folder, 'standby.signal'), '');
@@ -125,18 +125,6 @@ function keep(made: string, kept: string): void {
     if (!existsSync(kept)) throw error;
     rmSync(made, { recursive: true });
   }
-}
-
-/**
- * Hooks of a test run in the order in which they were made. A server must have ended before its
- * folder can be removed.
- */
-function lastFirst(owner: Owner): Owner {
-  const cleanups: (() => unknown)[] = [];
-  owner.after(async () => {
-    for (const cleanup of cleanups.reverse()) await cleanup();
-  });
-  return { after: (cleanup) => void cleanups.push(cleanup) };
 }
 
 /** A server on a folder of data that is there. */

@@ -33,6 +33,21 @@ export interface Owner {
   after(cleanup: () => unknown): void;
 }
 
+/** An owner whose end is the end of the stack. It cleans up in reverse. */
+export function ownerOf(stack: AsyncDisposableStack): Owner {
+  return { after: (cleanup) => stack.defer(async () => void (await cleanup())) };
+}
+
+/**
+ * An owner that cleans up in reverse, as a test itself does not: a server has then ended before its
+ * folder is removed, and a page is closed before its server.
+ */
+export function inReverse(owner: Owner): Owner {
+  const stack = new AsyncDisposableStack();
+  owner.after(() => stack.disposeAsync());
+  return ownerOf(stack);
+}
+
 /** What a process has printed and how it ended. */
 export interface Ended {
   readonly code: number | null;

@@ -110,7 +110,8 @@ export async function connectRaw(
   };
 }
 
-function parseReply(bytes: Buffer, to: 'HEAD' | undefined): [RawReply, number] | undefined {
+/** The first whole reply in the bytes, and how many bytes it takes. */
+export function parseReply(bytes: Buffer, to?: 'HEAD'): [RawReply, number] | undefined {
   const headEnd = bytes.indexOf('\r\n\r\n');
   if (headEnd < 0) return undefined;
   const [statusLine = '', ...lines] = bytes.subarray(0, headEnd).toString('latin1').split('\r\n');
@@ -124,33 +125,11 @@ function parseReply(bytes: Buffer, to: 'HEAD' | undefined): [RawReply, number] |
     headers.set(name.toLowerCase(), before === undefined ? value : `${before}, ${value}`);
   }
   const bodyStart = headEnd + 4;
-  if (to !== 'HEAD' && headers.get('transfer-encoding') === 'chunked') {
-    const [body, end] = parseChunks(bytes, bodyStart) ?? [];
-    return body && end ? [{ status, headers, body: body.toString() }, end] : undefined;
-  }
   const hasBody = to !== 'HEAD' && status >= 200 && status !== 204 && status !== 304;
   const bodyEnd = bodyStart + (hasBody ? Number(headers.get('content-length')) : 0);
   assert(Number.isInteger(bodyEnd), 'the reply has no Content-Length');
   if (bytes.length < bodyEnd) return undefined;
   return [{ status, headers, body: bytes.subarray(bodyStart, bodyEnd).toString() }, bodyEnd];
-}
-
-/** A body in chunks without trailers (RFC 9112 §7.1), and where it ends. */
-function parseChunks(bytes: Buffer, start: number): [Buffer, number] | undefined {
-  const chunks: Buffer[] = [];
-  for (let position = start; ; ) {
-    const lineEnd = bytes.indexOf('\r\n', position);
-    if (lineEnd < 0) return undefined;
-    const size = bytes.subarray(position, lineEnd).toString('latin1');
-    assert.match(size, /^[0-9a-f]+$/, 'not the size of a chunk');
-    const from = lineEnd + 2;
-    const to = from + Number.parseInt(size, 16);
-    if (bytes.length < to + 2) return undefined;
-    assert.equal(bytes.subarray(to, to + 2).toString('latin1'), '\r\n');
-    if (to === from) return [Buffer.concat(chunks), to + 2];
-    chunks.push(bytes.subarray(from, to));
-    position = to + 2;
-  }
 }
 
 export interface RawRequest {

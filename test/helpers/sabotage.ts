@@ -1,7 +1,8 @@
-import { existsSync } from 'node:fs';
-import { registerHooks } from 'node:module';
+import fs, { existsSync } from 'node:fs';
+import { registerHooks, syncBuiltinESMExports } from 'node:module';
 import { Server } from 'node:net';
 import { DatabaseSync } from 'node:sqlite';
+import { setTimeout as delay } from 'node:timers/promises';
 import { isMainThread, threadId } from 'node:worker_threads';
 
 /*
@@ -16,17 +17,24 @@ const yearMs = 365 * 86_400_000;
 const inForce = () => existsSync(process.env['SABOTAGE_WHILE'] ?? '');
 
 const sabotages: Readonly<Record<string, () => void>> = {
-  'writer hangs': () => {
+  'disk hangs': () => {
     changeLimits();
-    beforeCommit(hang);
+    const { fdatasync } = fs;
+    // As in a call that does not return: later calls wait, too.
+    fs.fdatasync = Object.assign(
+      async (...[descriptor, done]: Parameters<typeof fdatasync>) => {
+        while (inForce()) await delay(5);
+        fdatasync(descriptor, done);
+      },
+      { __promisify__: fdatasync.__promisify__ },
+    );
+    syncBuiltinESMExports();
   },
-  'writer ends': () => beforeCommit(() => process.exit()),
-  'writer throws': () =>
-    beforeCommit(() =>
-      setImmediate(() => {
-        throw new Error('thrown by the test');
-      }),
-    ),
+  'thread for checkpoints ends': () => afterCheckpoint(() => process.exit()),
+  'thread for checkpoints throws': () =>
+    afterCheckpoint(() => {
+      throw new Error('thrown by the test');
+    }),
   'HTTP thread hangs': () => {
     changeLimits();
     onOneHttpThread(hang);
@@ -71,11 +79,12 @@ function onOneHttpThread(sabotage: () => void): void {
   });
 }
 
-/** Only on the threads beside the main one: of those, only the writer commits. */
-function beforeCommit(sabotage: () => void): void {
+/** Of a small WAL. */
+function afterCheckpoint(sabotage: () => void): void {
+  changeLimits();
   const { exec } = DatabaseSync.prototype;
   DatabaseSync.prototype.exec = function (sql) {
-    if (sql === 'COMMIT' && !isMainThread && inForce()) sabotage();
+    if (sql.startsWith('PRAGMA journal_size_limit') && inForce()) sabotage();
     return exec.call(this, sql);
   };
 }

@@ -1,6 +1,5 @@
-import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
+import { listenFor } from './free-port.ts';
 import type { Owner } from './program.ts';
 
 /** Stands between a client and a server on this machine. It is closed when the owner ends. */
@@ -33,16 +32,12 @@ export async function startProxy(owner: Owner, targetPort: number): Promise<TcpP
     const server = connect({ port: targetPort, host: '127.0.0.1', noDelay: true });
     links.add(join({ client, server, swallows }));
     if (isDelaying) server.pause();
-  }).listen(0, '127.0.0.1');
-  await once(listener, 'listening');
-  owner.after(() => {
-    listener.close();
-    for (const { client, server } of links) for (const socket of [client, server]) socket.destroy();
   });
-  const address = listener.address();
-  assert(address !== null && typeof address === 'object');
+  owner.after(() => {
+    for (const { server } of links) server.destroy();
+  });
   return {
-    port: address.port,
+    port: await listenFor(owner, listener),
     swallow(what) {
       swallows = what;
       for (const link of links) link.swallows ??= what;

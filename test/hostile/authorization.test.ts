@@ -4,7 +4,7 @@ import { generateToken, hashToken } from '../../src/access/opaque-tokens.ts';
 import { type ProblemName, problems } from '../../src/contract/problems.ts';
 import { limits } from '../../src/limits.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
-import { type RunningServer, startServer, storePath } from '../helpers/program.ts';
+import { inReverse, type RunningServer, startServer, storePath } from '../helpers/program.ts';
 import { assertRefusal, type RawReply } from '../helpers/raw.ts';
 import { storedPlants } from '../helpers/store-file.ts';
 import { sendInLanes } from './lanes.ts';
@@ -26,8 +26,7 @@ let server: RunningServer;
 let store: string;
 const created: bigint[] = [];
 
-const cleanups: (() => unknown)[] = [];
-const owner = { after: (cleanup: () => unknown) => void cleanups.push(cleanup) };
+const owner = inReverse({ after });
 
 before(async () => {
   store = await storePath(owner);
@@ -44,10 +43,6 @@ before(async () => {
   await tokenStore.revokeToken('revoked', 1);
   await tokenStore.close();
   server = await startServer(owner, store, [], { PLANT_STORE_TOKEN: longToken });
-});
-
-after(async () => {
-  for (const cleanup of cleanups.reverse()) await cleanup();
 });
 
 /**
@@ -157,7 +152,15 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     malformed(`Bearer ${valid}`, `Bearer ${valid}`),
     malformed(`Bearer ${valid}`, `Bearer ${unknown}`),
     refused('authorizationMalformed', right, `AUTHORIZATION: Bearer ${valid}`),
-    refused('authorizationMalformed', right, 'X-Between: x', right),
+    ...['Bearer x', 'Basic YTpi', ''].flatMap((other) => [
+      refused('authorizationMalformed', right, `aUTHORIZATION: ${other}`),
+      refused(
+        'authorizationMalformed',
+        `aUTHORIZATION: ${other}`,
+        ...Array(50).fill('a: b'),
+        right,
+      ),
+    ]),
   ],
   'lines that are none (RFC 9112 §5.1, §5.2)': [
     refused('httpMalformed', `Authorization : Bearer ${valid}`),

@@ -741,23 +741,6 @@ const manyFields: readonly HttpCase[] = [
 const apart = 'a: b\r\n'.repeat(50);
 
 const duplicates: readonly HttpCase[] = [
-  // RFC 9110 §5.3
-  ...['Bearer x', 'Basic YTpi', ''].flatMap((other) => {
-    const theirs = `aUTHORIZATION: ${other}\r\n`;
-    const two = (pair: string) => (body: string) => create(body).replace(authorization, pair);
-    return [
-      declined(
-        `Authorization, then ${shown(other)}`,
-        'authorizationMalformed',
-        two(`${authorization}${theirs}`),
-      ),
-      declined(
-        `Authorization, far behind ${shown(other)}`,
-        'authorizationMalformed',
-        two(`${theirs}${apart}${authorization}`),
-      ),
-    ];
-  }),
   // RFC 9110 §8.3
   ...[
     ['application/json', 'application/json'],

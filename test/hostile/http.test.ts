@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type TestContext, test } from 'node:test';
 import { type Problem, problems } from '../../src/contract/problems.ts';
-import { type RunningServer, startServer, storePath } from '../helpers/program.ts';
+import { startServerOnNewStore } from '../helpers/program.ts';
 import {
   assertRefusal,
   connectRaw,
@@ -11,16 +11,9 @@ import {
 } from '../helpers/raw.ts';
 import { reset } from '../helpers/reset.ts';
 import { lockStore, storedPlants } from '../helpers/store-file.ts';
+import { seededRandom } from '../torture/workload.ts';
 import { type Answer, create, type HttpCase, httpCases, oneChunk, size } from './http-cases.ts';
 import { scale } from './scale.ts';
-
-async function start(
-  t: TestContext,
-  ...args: string[]
-): Promise<RunningServer & { readonly store: string }> {
-  const store = await storePath(t);
-  return { ...(await startServer(t, store, args)), store };
-}
 
 /** Makes the packets in which the bytes of a case are sent. */
 type Split = (bytes: Buffer, random: () => number) => Buffer[];
@@ -70,13 +63,13 @@ const behind = 0;
 const ahead = 51;
 
 test('requests are answered as HTTP has it, however TCP splits them, and nothing is stored but what was answered 200', async (t) => {
-  const { port, store, stderr, stop } = await start(t);
+  const { port, store, stderr, stop } = await startServerOnNewStore(t);
   const ledger = openLedger();
   const left = cases.entries();
   const lane = async () => {
     for (const [index, one] of left)
       for (const [way, split] of splits.entries()) {
-        const random = randomFrom(index * splits.length + way);
+        const random = seededRandom(index * splits.length + way);
         await run(t, port, one, (bytes) => split(bytes, random), ledger);
       }
   };
@@ -88,7 +81,7 @@ test('requests are answered as HTTP has it, however TCP splits them, and nothing
 });
 
 test('requests behind creates that wait for the disk are answered just so, after them', async (t) => {
-  const { port, store, stderr, stop } = await start(t, '--commit-timeout', '60s');
+  const { port, store, stderr, stop } = await startServerOnNewStore(t, '--commit-timeout', '60s');
   const ledger = openLedger();
 
   const together = 200;
@@ -132,7 +125,7 @@ const malformed: readonly Answer[] = [
 
 test("what is malformed is refused on the operators' port just so", async (t) => {
   // The cases are for a host of this name.
-  const { opsUrl, stop, stderr } = await start(t, '--ops-names', 'a');
+  const { opsUrl, stop, stderr } = await startServerOnNewStore(t, '--ops-names', 'a');
   const port = Number(new URL(opsUrl).port);
   const ofAllPorts = cases.filter(
     ({ answers, after }) =>
@@ -141,7 +134,7 @@ test("what is malformed is refused on the operators' port just so", async (t) =>
   assert(ofAllPorts.length > 200, `${ofAllPorts.length}`);
 
   for (const [index, one] of ofAllPorts.entries()) {
-    await run(t, port, one, (bytes) => atRandom(bytes, randomFrom(index)), openLedger());
+    await run(t, port, one, (bytes) => atRandom(bytes, seededRandom(index)), openLedger());
   }
 
   assert.equal(await stop(), 0);
@@ -149,7 +142,7 @@ test("what is malformed is refused on the operators' port just so", async (t) =>
 });
 
 test('a connection that is reset at any byte of a request disturbs no other client, and stores nothing of an incomplete request', async (t) => {
-  const { port, store, stderr, stop } = await start(t);
+  const { port, store, stderr, stop } = await startServerOnNewStore(t);
   const ledger = openLedger();
   const whole: HttpCase = {
     what: 'whole',
@@ -182,7 +175,7 @@ test('a connection that is reset at any byte of a request disturbs no other clie
 });
 
 test('a client that sends megabytes behind a malformed request before it reads gets the refusal, and none of them is looked at', async (t) => {
-  const { port, store, stop } = await start(t);
+  const { port, store, stop } = await startServerOnNewStore(t);
   const ledger = openLedger();
   const many = (plant: (n: number) => string) => create(plant(1)).repeat(10_000);
   const { bytes } = fill({ what: 'many', bytes: many, answers: [], after: 'cut' }, ledger);
@@ -283,15 +276,4 @@ async function assertAnswer(connection: RawConnection, answer: Answer): Promise<
 /** One character for each plant of a case, so that all have the same size. */
 function nameOf(n: number): string {
   return 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'.charAt(n);
-}
-
-/** Numbers in [0, 1) that are the same in every run (mulberry32). */
-function randomFrom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }

@@ -1,54 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Tally } from '../../src/access/tally.ts';
 import { limits } from '../../src/limits.ts';
 import { tabulateTokens } from '../../src/ops/token-figures.ts';
 import { otherTokens } from '../../src/store/tokens.ts';
 
-test('a tally hands over what was counted since it was last asked, and tells once that it has counted', () => {
-  const changed: Tally[] = [];
-  const tally = new Tally(7, 'app', changed);
-  tally.noteOutcome('created');
-  tally.noteOutcome('created');
-  tally.noteRefused('bodyTooLarge');
-  assert.deepEqual(changed.splice(0), [tally]);
-  assert.deepEqual(tally.take(), {
-    ...{ id: 7, name: 'app', created: 2, same: 0, taken: 0, failed: 0 },
-    refusals: new Map([['bodyTooLarge', 1]]),
-  });
-  assert.deepEqual(changed, []);
-  tally.noteOutcome('taken');
-  assert.deepEqual([changed.length, tally.take().taken], [1, 1]);
-});
+/* The sums over threads: test/service/token-figures.test.ts. */
 
 /** One report of a thread. */
 function counts(id: number, name: string, created: number, limited = 0) {
   const refusals = new Map(limited > 0 ? [['rateLimited', limited] as const] : []);
   return { id, name, created, same: 0, taken: 0, failed: 0, refusals };
 }
-
-test('the figures of a token are the sum over all threads, and over all secrets of its name', () => {
-  const table = tabulateTokens();
-  table.note([counts(1, 'app', 3, 2)], 10_000);
-  table.note([counts(1, 'app', 4), counts(2, 'app', 5, 1), counts(3, 'other', 1)], 20_000);
-
-  assert.deepEqual(
-    [table.byId.get(1)?.created, table.byId.get(2)?.created, table.byId.get(4)],
-    [7, 5, undefined],
-  );
-  assert.equal(table.byId.get(1)?.lastUsedAtMs, 20_000);
-  assert.deepEqual(
-    table.all().map(({ name, created }) => [name, created]),
-    [
-      ['app', 12],
-      ['other', 1],
-    ],
-  );
-  assert.deepEqual(
-    table.all().map(({ refusals }) => refusals.get('rateLimited')),
-    [{ count: 3, lastAtMs: 20_000 }, undefined],
-  );
-});
 
 test('tokens beyond the bound are counted together, and a token without use for a day makes room', () => {
   const table = tabulateTokens();

@@ -53,10 +53,9 @@ test('doctor reads back what is in force in a database while a service runs on i
     assert.match(line, ofMachine.includes(name) ? /^(ok|warning) / : /^ok /, name);
   assert.match(
     lines['connection'] ?? '',
-    /^ok to 127\.0\.0\.1:\d+ in \d+\.\d ms; a round trip takes \d+\.\d\d ms$/,
+    /^ok to PostgreSQL \d+\.\d+ at 127\.0\.0\.1:\d+ in \d+\.\d ms; a round trip takes \d+\.\d\d ms$/,
   );
   assert.equal(lines['encryption'], 'ok none; the server is on this machine');
-  assert.match(lines['server'] ?? '', /^ok PostgreSQL \d+\.\d+$/);
   assert.equal(
     lines['durability'],
     'ok each plant is on the disk of the server before it is acknowledged; a standby that takes over may lack the last ones',
@@ -67,10 +66,9 @@ test('doctor reads back what is in force in a database while a service runs on i
   );
   assert.equal(lines['role'], 'ok gardener has the privileges that the service needs');
   assert.equal(lines['schema'], 'ok a plant store, schema 10');
-  assert.equal(lines['standbys'], undefined);
 });
 
-test('doctor says which privilege a role lacks, and which it has too many', {
+test('doctor says which privilege a role lacks, and that a superuser is too much', {
   timeout,
 }, async (t) => {
   const url = await databaseOf('owner');
@@ -116,11 +114,6 @@ test('doctor says which privilege a role lacks, and which it has too many', {
   assert.equal(signedIn.status, 200);
   assert.equal((await runHere(['token', 'revoke', 'alice', '--store', asHelper])).code, 0);
 
-  await change('GRANT DELETE ON plants TO helper');
-  assert.match(
-    (await diagnose(asHelper)).lines['role'] ?? '',
-    /^warning .*never does; REVOKE DELETE ON plants FROM helper$/,
-  );
   assert.match(
     (await diagnose(url.replace('//owner', '//postgres'))).lines['role'] ?? '',
     /^warning postgres is a superuser/,

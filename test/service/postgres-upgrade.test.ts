@@ -27,6 +27,8 @@ async function oldStore(): Promise<string> {
 
 test('a store of version 1.1.0 is upgraded by the first of two nodes, and loses nothing', async (t) => {
   const url = await oldStore();
+  const named = "UPDATE tokens SET name = 'environment' WHERE name = 'old'";
+  await database.query(named, nameOfDatabase(url));
   const nodes = await Promise.all([1, 2].map(() => startServer(t, url, oneThread)));
   for (const { plantsUrl } of nodes)
     assert.equal((await create(plantsUrl, { id: 1, name: 'Alder', tag: 'Alnus' })).status, 200);
@@ -34,6 +36,7 @@ test('a store of version 1.1.0 is upgraded by the first of two nodes, and loses 
   assert.equal((await runHere(limited)).code, 0);
   const { stdout } = await runHere(['token', 'list', '--json', '--store', url]);
   assert.match(stdout, /"name":"greenhouse".*"rate":"1\/s","burst":1\}/);
+  assert.match(stdout, /"name":"environment \(token\)"/);
 });
 
 test('until then commands that read work, and commands that write say what to do', async () => {
@@ -110,7 +113,7 @@ test('while a session reads the tokens, an upgrade gives way to other readers, a
     if (named.test(log)) await dump.query('COMMIT');
     if (log.includes('"ready"')) break;
   }
-  assert.match(log, /"from":1,"to":10,.*upgrading.*"from":1,"to":10,.*has been upgraded/s);
+  assert.match(log, /"schema":1,.*upgrading.*"schema":1,.*has been upgraded/s);
 });
 
 async function clientOn(t: TestContext, url: string, application_name: string): Promise<Client> {

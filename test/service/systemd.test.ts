@@ -54,11 +54,11 @@ test('systemd learns when the service is ready, that it lives, and that it stops
   assert.match(reports(), /^READY=1(WATCHDOG=1)+STOPPING=1(WATCHDOG=1)*$/);
 });
 
-test('a service whose writing thread hangs gives no sign of life until the thread goes on', {
+test('a service whose disk hangs gives no sign of life until the disk goes on', {
   skip: takesNoCode,
 }, async (t) => {
   const flag = join(await temporaryFolder(t), 'sabotage');
-  const { reports, reported } = await startAsUnit(t, sabotaging('writer hangs', flag));
+  const { reports, reported } = await startAsUnit(t, sabotaging('disk hangs', flag));
   await reported('WATCHDOG=1');
   writeFileSync(flag, '');
   // Only time shows that a report stays away. The first may be of a write before the hang.

@@ -57,6 +57,8 @@ for (const { version, schema, digest } of releases)
   test(`a store that version ${version} has made is upgraded at the start, after a backup beside it that can be verified`, async (t) => {
     const store = await oldStore(t, version);
     const before = await plantsOf(t, version);
+    // A name that the release took.
+    alterStore(store, "UPDATE tokens SET name = 'import' WHERE name = 'old'");
 
     const { plantsUrl, stderr, stop } = await startServer(t, store, oneThread);
 
@@ -76,7 +78,7 @@ for (const { version, schema, digest } of releases)
     const first = await runHere(['plants', 'list', '--newest', '--limit', '1', '--json', ...named]);
     assert.match(first.stdout, /^\{"id":-77,/);
     const tokens = await runHere(['token', 'list', ...named]);
-    assert.match(tokens.stdout, /first-start.*greenhouse.*old.*revoked/s);
+    assert.match(tokens.stdout, /first-start.*greenhouse.*import \(token\).*revoked/s);
     assert.equal((await runHere(['token', 'rotate', 'greenhouse', ...named])).code, 0);
 
     const [backup, ...more] = backupsBeside(store);

@@ -5,7 +5,7 @@ import { openPool, type Pool } from '../../src/store/postgres/pool.ts';
 import { joinPostgresStore, openPostgresStore } from '../../src/store/postgres/store.ts';
 import type { Query } from '../../src/store/postgres/transaction.ts';
 import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
-import { locationOf, statementMs, withinMs } from '../helpers/postgres-connection.ts';
+import { locationOf, withinMs } from '../helpers/postgres-connection.ts';
 import { startProxy } from '../helpers/tcp-proxy.ts';
 
 const server = await startPostgres({ after });
@@ -21,7 +21,7 @@ async function databaseOf(role: string, connectionsMax: number): Promise<URL> {
 }
 
 function poolOn(t: TestContext, url: string): Pool {
-  const pool = openPool(openConnector(locationOf(url), statementMs), 2);
+  const pool = openPool(openConnector(locationOf(url), withinMs), 2);
   t.after(() => pool.close());
   return pool;
 }
@@ -55,7 +55,7 @@ test('a statement is sent again after the server has ended the session for its i
   const url = await databaseOf('idler', -1);
   await server.query("ALTER ROLE idler SET idle_session_timeout = '50ms'");
   const pool = poolOn(t, `${url}`);
-  const pid = () => pool.run(async (query) => (await query('SELECT pg_backend_pid()')).rows, 2_000);
+  const pid = () => pool.run(async (query) => (await query('SELECT pg_backend_pid()')).rows);
   const first = await pid();
   blockEventLoop(200);
   assert.notDeepEqual(await pid(), first);
@@ -64,7 +64,7 @@ test('a statement is sent again after the server has ended the session for its i
 test('a statement is sent again after a reset that came before', async (t) => {
   const proxy = await startProxy(t, server.port);
   const pool = poolOn(t, `postgres://postgres@127.0.0.1:${proxy.port}/postgres`);
-  const answer = () => pool.run(async (query) => (await query('SELECT 42')).rows, 2_000);
+  const answer = () => pool.run(async (query) => (await query('SELECT 42')).rows);
   assert.deepEqual(await answer(), [[42]]);
   proxy.reset();
   assert.deepEqual(await answer(), [[42]]);
@@ -77,6 +77,6 @@ test('a statement is not sent again after its session was ended, because it may 
     runs += 1;
     return query('SELECT pg_terminate_backend(pg_backend_pid())');
   };
-  await assert.rejects(pool.run(work, withinMs), /terminating connection/);
+  await assert.rejects(pool.run(work), /terminating connection/);
   assert.equal(runs, 1);
 });

@@ -30,21 +30,22 @@ export type OutcomeEntry =
 
 export type JournalEntry = SentEntry | OutcomeEntry;
 
+const noCounts = {
+  sent: 0,
+  acknowledged: 0,
+  refused: 0,
+  conflicts: 0,
+  unknown: 0,
+  retriedAcknowledged: 0,
+  retriedUnknown: 0,
+  ids: 0,
+  plants: 0,
+};
+
 export interface CheckReport {
   readonly violations: readonly string[];
-  readonly counts: Readonly<Record<CountName, number>>;
+  readonly counts: Readonly<typeof noCounts>;
 }
-
-type CountName =
-  | 'sent'
-  | 'acknowledged'
-  | 'refused'
-  | 'conflicts'
-  | 'unknown'
-  | 'retriedAcknowledged'
-  | 'retriedUnknown'
-  | 'ids'
-  | 'plants';
 
 interface Attempt extends SentEntry {
   outcome: OutcomeEntry | undefined;
@@ -63,11 +64,6 @@ const defect = 50000;
  * that was answered 200 is there once and equal, nothing that was refused is there, and nothing
  * that was never sent.
  */
-export function checkJournal(storePath: string, journalPath: string): CheckReport {
-  return checkEntries(storePath, readJournal(journalPath));
-}
-
-/** The same with what was written down in memory. */
 export function checkEntries(storePath: string, entries: Iterable<JournalEntry>): CheckReport {
   const faults: string[] = [];
   const { violations, counts } = checkPlants(readStore(storePath, faults), entries);
@@ -80,18 +76,7 @@ export function checkPlants(
   entries: Iterable<JournalEntry>,
 ): CheckReport {
   const violations: string[] = [];
-  const counts = {
-    sent: 0,
-    acknowledged: 0,
-    refused: 0,
-    conflicts: 0,
-    unknown: 0,
-    retriedAcknowledged: 0,
-    retriedUnknown: 0,
-    ids: 0,
-    plants: stored.size,
-  };
-
+  const counts = { ...noCounts, plants: stored.size };
   const attemptsById = new Map<string, Attempt[]>();
   const pending = new Map<number, Attempt>();
   for (const entry of entries) {
@@ -242,7 +227,7 @@ if (import.meta.main) {
     console.error('usage: node test/torture/check-journal.ts STORE JOURNAL');
     process.exit(2);
   }
-  const report = checkJournal(storePath, journalPath);
+  const report = checkEntries(storePath, readJournal(journalPath));
   console.log(JSON.stringify(report));
   process.exitCode = report.violations.length === 0 ? 0 : 1;
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { connect } from 'node:net';
 import { pause } from '../helpers/pause.ts';
+import { parseReply, type RawReply } from '../helpers/raw.ts';
 import type { JournalEntry } from './check-journal.ts';
 import type { Request, Workload } from './workload.ts';
 
@@ -68,10 +69,11 @@ function runConnection(
   socket.on('data', (chunk: Buffer) => {
     received = Buffer.concat([received, chunk]);
     let waitMs = pauseMs;
-    for (let reply = firstReply(received); reply !== undefined; reply = firstReply(received)) {
-      received = received.subarray(reply.length);
+    for (let next = parseReply(received); next !== undefined; next = parseReply(received)) {
+      const [reply, length] = next;
+      received = received.subarray(length);
       const answered = waiting.shift();
-      assert(answered, `a reply to no request: ${JSON.stringify(reply)}`);
+      assert(answered, `a reply to no request: ${reply.body}`);
       journal.answered(answered.n, reply);
       workload.settled(answered.request, reply.status);
       if (reply.status === 200) happened('plant acknowledged');
@@ -93,39 +95,10 @@ function runConnection(
   });
 }
 
-interface Reply {
-  readonly status: number;
-  readonly body: string;
-  /** X-Request-Id, if it has one. */
-  readonly requestId: string | undefined;
-}
-
-/**
- * The first whole reply in the bytes, and how many bytes it takes. Every reply of the service has a
- * Content-Length.
- */
-function firstReply(bytes: Buffer): (Reply & { readonly length: number }) | undefined {
-  const head = bytes.indexOf('\r\n\r\n');
-  if (head < 0) return undefined;
-  const fields = bytes.toString('latin1', 0, head);
-  const status = /^HTTP\/1\.1 ([0-9]{3}) /.exec(fields)?.[1];
-  const bodyLength = /^content-length: ([0-9]+)$/im.exec(fields)?.[1];
-  assert(status && bodyLength, `not a reply: ${fields}`);
-  const length = head + 4 + Number(bodyLength);
-  if (bytes.length < length) return undefined;
-  const requestId = /^x-request-id: (\S+)$/im.exec(fields)?.[1];
-  return {
-    status: Number(status),
-    body: bytes.toString('utf8', head + 4, length),
-    requestId,
-    length,
-  };
-}
-
 export interface Journal extends Disposable {
   /** @returns the number of the request */
   sent(request: Request): number;
-  answered(n: number, reply: Reply): void;
+  answered(n: number, reply: RawReply): void;
   lost(n: number): void;
 }
 
@@ -146,7 +119,8 @@ export function openJournal(path: string): Journal {
       write({ n: count, sent: plant, storable });
       return count;
     },
-    answered: (n, { status, body, requestId }) => write({ n, status, body, requestId }),
+    answered: (n, { status, body, headers }) =>
+      write({ n, status, body, requestId: headers.get('x-request-id') }),
     lost: (n) => write({ n, lost: true }),
     [Symbol.dispose]: () => closeSync(file),
   };

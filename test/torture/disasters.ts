@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
 import { readManifest } from '../../src/backup/manifest.ts';
 import { listSeries } from '../../src/backup/series.ts';
 import { done, on } from '../helpers/backups.ts';
@@ -14,6 +12,7 @@ import { create, type Owner, oneThread, startProgram, startServer } from '../hel
 import { runHere } from '../helpers/run-here.ts';
 import { alterStore, openStoreAt } from '../helpers/store-file.ts';
 import { readStore } from './check-journal.ts';
+import { runAsCommand } from './command.ts';
 import { seededRandom } from './workload.ts';
 
 /*
@@ -265,27 +264,8 @@ async function blindness(world: World, random: () => number): Promise<string[]> 
   return blind;
 }
 
-async function command(): Promise<number> {
-  const { values } = parseArgs({
-    options: {
-      rounds: { type: 'string', default: '1000' },
-      seed: { type: 'string', default: `${Math.floor(Math.random() * 2 ** 31)}` },
-    },
+if (import.meta.main)
+  await runAsCommand('disasters', { rounds: 1_000 }, async ({ owner, ...options }) => {
+    const { violations, ...counts } = await loseMachines(owner, options);
+    return { violations, summary: `losses of a machine: ${JSON.stringify(counts)}` };
   });
-  const [rounds = 0, seed = 0] = [values.rounds, values.seed].map(Number);
-  assert(rounds > 0, 'usage: disasters.ts [--rounds N] [--seed N]');
-  const folder = mkdtempSync(join(tmpdir(), 'plant-store-disasters-'));
-  // Each process is killed by the round that has started it.
-  const owner = { after: () => undefined };
-  console.log(`${rounds} losses of a machine, seed ${seed}, in ${folder}`);
-  const report = await loseMachines(owner, { folder, rounds, seed, report: console.log });
-  for (const violation of report.violations.slice(0, 20)) console.log(`VIOLATION ${violation}`);
-  const isSound = report.violations.length === 0;
-  console.log(
-    `${isSound ? 'PASSED' : 'FAILED'}: ${report.rounds} losses, of these ${report.underWay} with the command at work, ${report.acknowledged} acknowledged plants; seed ${seed}`,
-  );
-  if (isSound) rmSync(folder, { recursive: true });
-  return isSound ? 0 : 1;
-}
-
-if (import.meta.main) process.exitCode = await command();

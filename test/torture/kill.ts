@@ -1,14 +1,13 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, rmSync, watch } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, watch } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
 import { commandLine } from '../helpers/program.ts';
 import type { CheckReport } from './check-journal.ts';
 import { type Journal, openJournal, runConnections } from './client.ts';
+import { runAsCommand } from './command.ts';
 import { createWorkload, seededRandom, type Workload } from './workload.ts';
 
 /*
@@ -195,51 +194,9 @@ function checkInProcess(store: string, journal: string): CheckReport {
   return JSON.parse(stdout);
 }
 
-async function command(): Promise<number> {
-  const { values } = parseArgs({
-    options: {
-      cycles: { type: 'string', default: '1000' },
-      seed: { type: 'string', default: `${Math.floor(Math.random() * 2 ** 31)}` },
-      connections: { type: 'string', default: '16' },
-      lives: { type: 'string', default: '1' },
-    },
+if (import.meta.main)
+  await runAsCommand('kill', { cycles: 1_000, connections: 16, lives: 1 }, async (run) => {
+    const checkEvery = 50 * run.lives;
+    const { violations, ...found } = await killAgainAndAgain({ ...run, checkEvery });
+    return { violations, summary: `${run.cycles} kills: ${JSON.stringify(found)}` };
   });
-  const numbers = [values.cycles, values.seed, values.connections, values.lives].map(Number);
-  const [cycles, seed, connections, lives] = numbers as [number, number, number, number];
-  const isUsable = cycles > 0 && connections > 0 && lives >= 1 && Number.isInteger(seed);
-  assert(isUsable, 'usage: kill.ts [--cycles N] [--seed N] [--connections N] [--lives N]');
-  const folder = mkdtempSync(join(tmpdir(), 'plant-store-kill-'));
-  console.log(
-    `${cycles} kills, ${connections} connections, lives ${lives}, seed ${seed}, in ${folder}`,
-  );
-  const startedAt = performance.now();
-  const options = {
-    folder,
-    cycles,
-    seed,
-    connections,
-    lives,
-    checkEvery: 50 * lives,
-    report: console.log,
-  };
-  const { kills, killsBeforeReady, violations, counts } = await killAgainAndAgain(options);
-  for (const violation of violations.slice(0, 20)) console.log(`VIOLATION ${violation}`);
-  console.log(
-    `killed after: ${JSON.stringify(kills)}, ${killsBeforeReady} of them before it was ready`,
-  );
-  console.log(`the journal: ${JSON.stringify(counts)}`);
-  const seconds = Math.round((performance.now() - startedAt) / 1_000);
-  if (violations.length > 0) {
-    console.log(
-      `FAILED: ${violations.length} violations within ${cycles} kills and ${seconds} s; seed ${seed}; the store and the journal are in ${folder}`,
-    );
-    return 1;
-  }
-  console.log(
-    `PASSED: ${cycles} kills in ${seconds} s, no acknowledged plant was lost or changed, nothing refused was stored; seed ${seed}`,
-  );
-  rmSync(folder, { recursive: true });
-  return 0;
-}
-
-if (import.meta.main) process.exitCode = await command();

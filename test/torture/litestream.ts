@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import { sqliteCompanions } from '../../src/store/location.ts';
 import {
   type Litestream,
@@ -12,17 +10,18 @@ import {
   startLitestream,
   whyNoLitestream,
 } from '../helpers/litestream.ts';
+import { pause } from '../helpers/pause.ts';
 import {
+  create,
   type Owner,
   type RunningServer,
   runProgram,
   startServer,
   storeText,
-  token,
 } from '../helpers/program.ts';
 import { readStore, type SentPlant } from './check-journal.ts';
-import { type Client, type Journal as RequestJournal, runConnections } from './client.ts';
-import { requestFor, seededRandom } from './workload.ts';
+import { runAsCommand } from './command.ts';
+import { bodyOf, seededRandom } from './workload.ts';
 
 /*
  * Loses the machine of a loaded service again and again: kills the service and Litestream at a
@@ -31,7 +30,7 @@ import { requestFor, seededRandom } from './workload.ts';
  * either program is killed or stopped, and started again.
  */
 
-export interface LossOptions {
+interface LossOptions {
   /** An empty folder, for the store and the replica. */
   readonly folder: string;
   readonly rounds: number;
@@ -54,19 +53,10 @@ const incidents: readonly [Incident, ...Incident[]] = [
 type Incident = 'nothing' | `${'Litestream' | 'service' | 'both'} ${'killed' | 'stopped'}`;
 
 interface Loss {
-  readonly incident: Incident;
-  /** Acknowledged creates that the restored store lacks. */
-  readonly plants: number;
-  /** Age of the oldest of these creates when the machine was lost. */
+  /** Age of the oldest acknowledged create that the restored store lacks, when the machine was lost. */
   readonly oldestMs: number;
   /** Time of `litestream restore`, `plant-store restore` and the start of the service. */
   readonly recoveryMs: number;
-}
-
-export interface LossReport {
-  /** The run ends with the first round that finds any. */
-  readonly violations: readonly string[];
-  readonly losses: readonly Loss[];
 }
 
 /**
@@ -75,8 +65,8 @@ export interface LossReport {
  */
 const windowMs = 5_000;
 
-const connections = 16;
-/** Between a reply and the next request of a connection: full load, half load, some load. */
+const clients = 16;
+/** Between a reply and the next request of a client: full load, half load, some load. */
 const pausesMs: readonly [number, ...number[]] = [0, 10, 100];
 
 interface Sent {
@@ -85,6 +75,7 @@ interface Sent {
   acknowledgedAtMs?: number | undefined;
 }
 
+/** What clients have sent, by id. */
 type Journal = Map<string, Sent>;
 
 interface Machine {
@@ -97,7 +88,11 @@ interface Machine {
   readonly followedUntilMs: number;
 }
 
-export async function loseMachines(owner: Owner, options: LossOptions): Promise<LossReport> {
+/** @returns `violations` is empty, or has those of the last round */
+async function loseMachines(
+  owner: Owner,
+  options: LossOptions,
+): Promise<{ violations: string[]; losses: Loss[] }> {
   const { folder, rounds, seed, lifeMsMax, report } = options;
   const random = seededRandom(seed);
   const oneOf = <T>(all: readonly [T, ...T[]]) => all[Math.floor(random() * all.length)] ?? all[0];
@@ -112,7 +107,7 @@ export async function loseMachines(owner: Owner, options: LossOptions): Promise<
   for (let round = 1; round <= rounds; round += 1) {
     const incident = oneOf(incidents);
     const firstPlant = journal.size;
-    const load = startLoad(() => machine.service.port, journal, oneOf(pausesMs), random);
+    const load = startLoad(() => machine.service.plantsUrl, journal, oneOf(pausesMs), random);
     await life();
     machine = await change(owner, replicated, machine, incident, life);
     await life();
@@ -125,7 +120,7 @@ export async function loseMachines(owner: Owner, options: LossOptions): Promise<
     const recoveryMs = restoredMs + machine.startedMs;
     const sentInRound = [...journal.values()].slice(firstPlant);
     violations.push(...(await retry(machine.service, new Set([...sentInRound, ...missing]))));
-    losses.push({ incident, plants: missing.length, oldestMs, recoveryMs });
+    losses.push({ oldestMs, recoveryMs });
     report(
       `round ${round}, ${incident}: ${missing.length} of ${sentInRound.length} plants were lost, the oldest ${oldestMs} ms old; in service after ${recoveryMs} ms`,
     );
@@ -202,34 +197,36 @@ async function change(
   return { ...machine, litestream, followedSinceMs: Date.now(), followedUntilMs };
 }
 
-interface Load {
-  /** Resolves when no request is under way. */
-  end(): Promise<void>;
-}
-
 /** Creates new plants. Half of the ids ascend, and half lie anywhere in int64. */
 function startLoad(
-  port: () => number,
+  plantsUrl: () => string,
   journal: Journal,
   pauseMs: number,
   random: () => number,
-): Load {
+) {
   let isOver = false;
-  function next() {
-    if (isOver) return undefined;
+  function newPlant(): Sent {
     const number = journal.size;
-    const id =
-      number % 2 === 0
-        ? `${number}`
-        : `${BigInt.asIntN(64, BigInt(Math.floor(random() * 2 ** 48)) << 16n) | BigInt(number & 0xffff)}`;
-    if (journal.has(id)) return next();
+    const high = BigInt(Math.floor(random() * 2 ** 48)) << 16n;
+    const anywhere = BigInt.asIntN(64, high | BigInt(number & 0xffff));
+    const id = number % 2 === 0 ? `${number}` : `${anywhere}`;
+    if (journal.has(id)) return newPlant();
     const plant = { id, name: `Plant ${number}`, tag: number % 3 === 0 ? undefined : 'Alnus' };
-    journal.set(id, { plant, sentAtMs: Date.now() });
-    return requestFor(plant, token);
+    const sent = { plant, sentAtMs: Date.now() };
+    journal.set(id, sent);
+    return sent;
   }
-  const client = clientOf(port, journal, pauseMs, next);
-  const ended = runConnections(client, connections, () => isOver);
+  const client = async () => {
+    while (!isOver) {
+      const isAnswered = await send(plantsUrl(), newPlant());
+      // A service that is away would be asked again ten thousand times a second.
+      if (!isAnswered) await pause();
+      else if (pauseMs > 0) await delay(pauseMs);
+    }
+  };
+  const ended = Promise.all(Array.from({ length: clients }, client));
   return {
+    /** Resolves when no request is under way. */
     end() {
       isOver = true;
       return ended;
@@ -237,37 +234,18 @@ function startLoad(
   };
 }
 
-function clientOf(
-  port: () => number,
-  journal: Journal,
-  pauseMs: number,
-  next: Client['next'],
-): Client {
-  return {
-    get port() {
-      return port();
-    },
-    journal: noJournal,
-    pauseMs,
-    workload: {
-      next: () => assert.fail('the client asks `next`'),
-      nextUnknown: () => undefined,
-      settled({ plant }, status) {
-        const sent = journal.get(plant.id);
-        if (sent && status === 200) sent.acknowledgedAtMs ??= Date.now();
-      },
-    },
-    next,
-    happened: () => {},
-  };
+/** Notes whether the create was acknowledged. @returns the status; undefined without a reply */
+async function send(plantsUrl: string, sent: Sent): Promise<number | undefined> {
+  try {
+    const reply = await create(plantsUrl, bodyOf(sent.plant));
+    await reply.arrayBuffer();
+    if (reply.status === 200) sent.acknowledgedAtMs ??= Date.now();
+    return reply.status;
+  } catch {
+    // The connection was lost.
+    return undefined;
+  }
 }
-
-const noJournal: RequestJournal = {
-  sent: () => 0,
-  answered: () => {},
-  lost: () => {},
-  [Symbol.dispose]: () => {},
-};
 
 /** Compares a restored store with the journal. What is missing counts as not acknowledged from now. */
 function compare(
@@ -309,61 +287,33 @@ function compare(
 }
 
 /** Sends creates again. All must get 200: clients cannot know which creates were lost. */
-async function retry({ port }: RunningServer, all: ReadonlySet<Sent>): Promise<string[]> {
+async function retry({ plantsUrl }: RunningServer, all: ReadonlySet<Sent>): Promise<string[]> {
   const violations: string[] = [];
   const left = all.values();
-  const journal: Journal = new Map([...all].map((sent) => [sent.plant.id, sent]));
-  const next = () => {
-    const sent = left.next().value;
-    return sent && requestFor(sent.plant, token);
+  const client = async () => {
+    for (const sent of left) {
+      const status = await send(plantsUrl, sent);
+      if (status !== 200) violations.push(`a retry of ${bodyOf(sent.plant)} got ${status}`);
+    }
   };
-  const client = clientOf(() => port, journal, 0, next);
-  const answered = (n: number, { status, body }: { status: number; body: string }) => {
-    if (status !== 200) violations.push(`retry ${n}: ${status} ${body}`);
-  };
-  const settling = { ...client, port, journal: { ...noJournal, answered } };
-  await runConnections(settling, connections, () => true);
+  await Promise.all(Array.from({ length: clients }, client));
   return violations;
 }
 
-async function command(): Promise<number> {
-  const { values } = parseArgs({
-    options: {
-      rounds: { type: 'string', default: '50' },
-      seed: { type: 'string', default: `${Math.floor(Math.random() * 2 ** 31)}` },
-      'life-ms': { type: 'string', default: '5000' },
-    },
-  });
-  const [rounds = 0, seed = 0, lifeMsMax = 0] = [values.rounds, values.seed, values['life-ms']].map(
-    Number,
-  );
-  const isUsable = rounds > 0 && Number.isInteger(seed) && lifeMsMax > 0;
-  assert(isUsable, 'usage: litestream.ts [--rounds N] [--seed N] [--life-ms N]');
-  const why = whyNoLitestream();
-  if (why !== undefined) {
-    console.log(`SKIPPED: ${why}`);
-    return 1;
-  }
-  const folder = mkdtempSync(join(tmpdir(), 'plant-store-litestream-'));
-  console.log(`${rounds} machines, seed ${seed}, in ${folder}`);
-  const cleanups: (() => unknown)[] = [];
-  const owner = { after: (cleanup: () => unknown) => void cleanups.push(cleanup) };
-  const options = { folder, rounds, seed, lifeMsMax, report: console.log };
-  const { violations, losses } = await loseMachines(owner, options);
-  for (const cleanup of cleanups) await cleanup();
-  for (const violation of violations.slice(0, 20)) console.log(`VIOLATION ${violation}`);
-  if (violations.length > 0) {
-    console.log(`FAILED: ${violations.length} violations; seed ${seed}; the folder is ${folder}`);
-    return 1;
-  }
-  const ages = losses.map(({ oldestMs }) => oldestMs).sort((one, other) => one - other);
-  const median = ages[Math.floor(ages.length / 2)];
-  const slowest = Math.max(...losses.map(({ recoveryMs }) => recoveryMs));
-  console.log(
-    `PASSED: ${rounds} machines were lost; the oldest lost create was ${median} ms old in the median round, and ${ages.at(-1)} ms at most; the service answered again after at most ${slowest} ms; seed ${seed}`,
-  );
-  rmSync(folder, { recursive: true });
-  return 0;
-}
-
-if (import.meta.main) process.exitCode = await command();
+await runAsCommand(
+  'litestream',
+  { rounds: 50, 'life-ms': 5_000 },
+  async ({ owner, ...options }) => {
+    const why = whyNoLitestream();
+    if (why !== undefined) return { violations: [why], summary: 'nothing was run' };
+    const lifeMsMax = options['life-ms'];
+    const { violations, losses } = await loseMachines(owner, { ...options, lifeMsMax });
+    const ages = losses.map(({ oldestMs }) => oldestMs).sort((one, other) => one - other);
+    const median = ages[Math.floor(ages.length / 2)];
+    const slowest = Math.max(...losses.map(({ recoveryMs }) => recoveryMs));
+    return {
+      violations,
+      summary: `${losses.length} machines were lost; the oldest lost create was ${median} ms old in the median round, and ${ages.at(-1)} ms at most; the service answered again after at most ${slowest} ms`,
+    };
+  },
+);

@@ -1,3 +1,4 @@
+import { rawRequest } from '../helpers/raw.ts';
 import type { SentPlant } from './check-journal.ts';
 
 export interface Request {
@@ -25,7 +26,7 @@ export interface Workload {
  */
 export function createWorkload(seed: number, token: string): Workload {
   const random = seededRandom(seed + 1);
-  const createRequest = (plant: SentPlant) => requestFor(plant, token);
+  const createRequest = (plant: SentPlant) => whole(plant, true, bodyOf(plant), `Bearer ${token}`);
   const upTo = (max: number) => Math.floor(random() * max);
   const ids = new Set<string>();
   const acknowledged: SentPlant[] = [];
@@ -136,25 +137,13 @@ function refusedRequest(plant: SentPlant, token: string, upTo: (max: number) => 
   return whole(plant, false, bodyOf(plant), upTo(2) === 0 ? 'Bearer not-a-token' : 'Basic YTpi');
 }
 
-/** A create that must be accepted. */
-export function requestFor(plant: SentPlant, token: string): Request {
-  return whole(plant, true, bodyOf(plant), `Bearer ${token}`);
-}
-
 /** The body of a create, with the id as exact as it is. */
 export function bodyOf({ id, name, tag }: SentPlant): string {
   return `{"id":${id},${JSON.stringify({ name, tag }).slice(1)}`;
 }
 
 function whole(plant: SentPlant, storable: boolean, body: string, authorization: string): Request {
-  const head = [
-    'POST /plants HTTP/1.1',
-    'Host: 127.0.0.1',
-    `Authorization: ${authorization}`,
-    'Content-Type: application/json',
-    `Content-Length: ${Buffer.byteLength(body)}`,
-  ];
-  const bytes = Buffer.from(`${head.join('\r\n')}\r\n\r\n${body}`);
+  const bytes = rawRequest(body, { fields: { Authorization: authorization } });
   return { plant, storable, bytes, bytesSent: bytes.length, leaves: false };
 }
 

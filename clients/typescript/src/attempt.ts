@@ -1,18 +1,15 @@
 import type { ErrorCode } from './error-code.ts';
+import type { Facts } from './errors.ts';
 import { limitSignal, within } from './signals.ts';
 
 /** What came of one request. */
-export interface Outcome {
+export interface Outcome extends Facts {
   /** `tokenless`: nothing was sent, for want of a token. */
   readonly kind: 'stored' | 'refused' | 'failed' | 'tokenless';
   /** Whether the plant may be stored. */
   readonly isUnknown: boolean;
   readonly message: string;
-  readonly status?: number;
-  readonly code?: ErrorCode | undefined;
-  readonly requestId?: string | undefined;
   readonly retryAfterMs?: number;
-  readonly cause?: unknown;
 }
 
 /** Statuses with which the service says that the plant is not stored, and may be soon. */

@@ -1,11 +1,10 @@
 import type { ErrorCode } from './error-code.ts';
 
-interface Facts {
-  readonly status?: number | undefined;
-  readonly code?: ErrorCode | undefined;
-  readonly requestId?: string | undefined;
-  readonly isUnknown?: boolean;
-  readonly attempts?: number;
+/** What is known of a failure. */
+export interface Facts
+  extends Partial<
+    Pick<PlantStoreError, 'status' | 'code' | 'requestId' | 'isUnknown' | 'attempts'>
+  > {
   readonly cause?: unknown;
 }
 

@@ -2,10 +2,8 @@ import { InvalidInputError } from './errors.ts';
 import type { NewPlant } from './types.ts';
 
 /** A plant as it is sent, whatever becomes of the object of the caller. */
-export interface ExactPlant {
+export interface ExactPlant extends NewPlant {
   readonly id: bigint;
-  readonly name: string;
-  readonly tag: string | undefined;
 }
 
 const int64Max = 2n ** 63n - 1n;

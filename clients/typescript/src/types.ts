@@ -51,10 +51,8 @@ export interface CreatePlantOptions {
 }
 
 /** A plant that is on the disk of the service. */
-export interface StoredPlant {
+export interface StoredPlant extends NewPlant {
   readonly id: bigint;
-  readonly name: string;
-  readonly tag?: string | undefined;
   /** Requests that were sent. */
   readonly attempts: number;
 }

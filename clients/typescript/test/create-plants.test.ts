@@ -1,20 +1,23 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { oneThread, token } from '../../../test/helpers/program.ts';
 import { shareServer } from '../../../test/helpers/shared-server.ts';
 import { storedPlants } from '../../../test/helpers/store-file.ts';
-import { type CreateResult, type CreateTotals, createClient, type NewPlant } from '../src/index.ts';
+import {
+  type ClientOptions,
+  type CreateResult,
+  type CreateTotals,
+  createClient,
+  type NewPlant,
+} from '../src/index.ts';
 
 const shared = await shareServer(oneThread);
 
 /** A client of a service without plants. */
-function sharedStore() {
+function sharedStore(options: Partial<ClientOptions> = {}) {
   const { plantsUrl, store } = shared();
-  const client = createClient({ url: new URL('.', plantsUrl), token });
+  const client = createClient({ url: new URL('.', plantsUrl), token, ...options });
   return { ...client, ids: () => storedPlants(store).map(([id]) => Number(id)) };
 }
 
@@ -44,10 +47,6 @@ test('many plants are stored, and the results come in the order of the plants', 
   );
 });
 
-test('no plants are no work', async () => {
-  assert.deepEqual(await sharedStore().createPlants([]), { stored: 0, refused: 0, unknown: 0 });
-});
-
 test('an iterable is read no faster than its plants are stored and their results taken', async () => {
   const { createPlants } = sharedStore();
   let read = 0;
@@ -71,11 +70,19 @@ test('an iterable is read no faster than its plants are stored and their results
   assert(aheadMax >= 4 && aheadMax <= 8 * 4 + 1, `${aheadMax} plants ahead`);
 });
 
-test('a refused plant stops the run, and every plant that was begun has its result', async () => {
+test('a refused plant stops the run, closes the iterable, and every plant that was begun has its result', async () => {
   const { createPlants, ids } = sharedStore();
+  let isClosed = false;
+  function* closing() {
+    try {
+      yield* oneRefused;
+    } finally {
+      isClosed = true;
+    }
+  }
   const results: CreateResult[] = [];
   await assert.rejects(
-    createPlants(oneRefused, { concurrency: 2, onResult: (result) => void results.push(result) }),
+    createPlants(closing(), { concurrency: 2, onResult: (result) => void results.push(result) }),
     { name: 'RefusedError', code: 40003 },
   );
   assert.equal(results[4]?.outcome, 'refused');
@@ -85,27 +92,41 @@ test('a refused plant stops the run, and every plant that was begun has its resu
     ids(),
   );
   assert(results.length < oneRefused.length, `${results.length} plants were begun`);
+  assert(isClosed);
 });
 
-test('a run goes on after a refused plant when it is asked to', async () => {
+test('a run goes on after a plant that is refused, rounded or cannot be read, when it is asked to', async () => {
   const { createPlants, ids } = sharedStore();
-  const wrong = { id: 2 ** 53, name: 'a rounded id' };
-  const totals = await createPlants([...oneRefused, wrong], { onRefusal: 'continue' });
-  assert.deepEqual(totals, { stored: 8, refused: 2, unknown: 0 });
+  const broken = {
+    get id(): bigint {
+      throw new Error('the row is gone');
+    },
+    name: '',
+  };
+  const wrong = [{ id: 2 ** 53, name: 'a rounded id' }, broken, null];
+  const plants = [...wrong, ...oneRefused, Promise.resolve({ id: 10, name: 'a promise' })];
+  const totals = await createPlants(plants as never, { onRefusal: 'continue' });
+  assert.deepEqual(totals, { stored: 9, refused: 4, unknown: 0 });
   assert.deepEqual(
     ids(),
-    upTo(9).filter((id) => id !== 5),
+    upTo(10).filter((id) => id !== 5),
   );
 });
 
-test('a refusal that is not about the plant stops each run', async () => {
-  const { plantsUrl } = shared();
-  const { createPlants } = createClient({ url: new URL('.', plantsUrl), token: 'not-a-token' });
-  let begun = 0;
-  const onResult = () => void (begun += 1);
-  const run = createPlants(numbered(1_000), { concurrency: 2, onRefusal: 'continue', onResult });
-  await assert.rejects(run, { name: 'RefusedError', code: 40101 });
-  assert(begun <= 4, `${begun} plants were begun`);
+test('a refusal that is not about the plant stops each run, such as the 400 of a proxy', async () => {
+  const proxy = async () => new Response('<h1>HTTPS port</h1>', { status: 400 });
+  const refused = [
+    { options: { token: 'not-a-token' }, error: { name: 'RefusedError', code: 40101 } },
+    { options: { fetch: proxy }, error: { name: 'RefusedError', status: 400 } },
+  ];
+  for (const { options, error } of refused) {
+    const { createPlants } = sharedStore(options);
+    let begun = 0;
+    const onResult = () => void (begun += 1);
+    const run = createPlants(numbered(1_000), { concurrency: 2, onRefusal: 'continue', onResult });
+    await assert.rejects(run, error);
+    assert(begun <= 4, `${begun} plants were begun`);
+  }
 });
 
 test('a failure of the iterable or of the callback ends the run, after the plants that were begun', async () => {
@@ -156,31 +177,14 @@ test('the signal ends a run, also while the iterable has no plant', async () => 
   assert.equal(isClosed, false, 'a generator that waits cannot be closed');
 });
 
-test('an iterable is closed when a run stops early', async () => {
+test('a wrong option is an error at once, and not for each plant', async () => {
   const { createPlants } = sharedStore();
-  let isClosed = false;
-  function* closing() {
-    try {
-      yield* oneRefused;
-      for (;;) yield { id: 10, name: 'Birch' };
-    } finally {
-      isClosed = true;
-    }
-  }
-  await assert.rejects(createPlants(closing()), { code: 40003 });
-  assert(isClosed);
-});
-
-test('a wrong concurrency is an error at once', async () => {
-  const { createPlants } = sharedStore();
-  for (const concurrency of [0, 1.5, Number.POSITIVE_INFINITY])
-    await assert.rejects(createPlants([], { concurrency }), { name: 'InvalidInputError' });
-});
-
-test('a wrong option is found once, and not for each plant', async () => {
-  const { createPlants } = sharedStore();
-  for (const wrong of [{ timeout: -1 }, { traceparent: 'x' }])
-    await assert.rejects(createPlants(numbered(2), { onRefusal: 'continue', ...wrong }), {
+  const wrong = [
+    ...[0, 1.5, Number.POSITIVE_INFINITY].map((concurrency) => ({ concurrency })),
+    ...[{ timeout: -1 }, { traceparent: 'x' }],
+  ];
+  for (const options of wrong)
+    await assert.rejects(createPlants(numbered(2), { onRefusal: 'continue', ...options }), {
       name: 'InvalidInputError',
     });
 });
@@ -191,30 +195,4 @@ test('what is no iterable of plants is an error', async () => {
   for (const plants of [5, undefined, { id: 1n, name: '' }])
     await assert.rejects(createPlants(plants as never), /plants must be iterable/);
   await assert.rejects(createPlants(garbage as never), TypeError);
-});
-
-test('plants may be promises, and a plant that cannot be read is refused', async () => {
-  const { createPlants, ids } = sharedStore();
-  const broken = {
-    get id(): bigint {
-      throw new Error('the row is gone');
-    },
-    name: '',
-  };
-  const plants = [Promise.resolve({ id: 1, name: '' }), broken, null, { id: 2, name: '' }];
-  const totals = await createPlants(plants as never, { onRefusal: 'continue' });
-  assert.deepEqual(totals, { stored: 2, refused: 2, unknown: 0 });
-  assert.deepEqual(ids(), [1, 2]);
-});
-
-test('the 400 of a proxy is not about the plant, and stops the run', async (t) => {
-  const server = createServer((_, response) => response.writeHead(400).end('<h1>HTTPS port</h1>'));
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  t.after(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const run = createClient({ url, token }).createPlants(numbered(1_000), { onRefusal: 'continue' });
-  await assert.rejects(run, { name: 'RefusedError', status: 400 });
 });

@@ -1,13 +1,6 @@
-import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import {
-  Agent,
-  createServer,
-  type IncomingMessage,
-  request as openRequest,
-  type ServerResponse,
-} from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
+import { listenFor } from '../../../test/helpers/free-port.ts';
 import type { Owner } from '../../../test/helpers/program.ts';
 import { reset } from '../../../test/helpers/reset.ts';
 
@@ -18,20 +11,14 @@ interface Link {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   /** Sends the request on to the service. @returns its reply */
-  forward(): Promise<Reply>;
+  forward(): Promise<Response>;
 }
 
-interface Reply {
-  readonly status: number;
-  readonly headers: Record<string, string>;
-  readonly body: Buffer;
-}
-
-const html = (status: number, text: string, headers: Record<string, string> = {}): Reply => ({
-  status,
-  headers: { 'Content-Type': 'text/html', ...headers },
-  body: Buffer.from(`<!doctype html><title>${text}</title><h1>${text}</h1>`),
-});
+const html = (status: number, text: string, headers: Record<string, string> = {}) =>
+  new Response(`<!doctype html><title>${text}</title><h1>${text}</h1>`, {
+    status,
+    headers: { 'Content-Type': 'text/html', ...headers },
+  });
 
 const cut = ({ request }: Link) => reset(request.socket);
 
@@ -48,36 +35,44 @@ const faults = {
     link.response.socket?.end('HTTP/1.1 200 OK\r\nContent-Type: appl');
   },
   async 'half of the body'(link: Link) {
-    const { status, headers, body } = await link.forward();
-    link.response.writeHead(status, { ...headers, 'Content-Length': body.length });
+    const body = await answerHead(link, await link.forward());
     link.response.write(body.subarray(0, body.length / 2), () => cut(link));
   },
   async 'no reply'(link: Link) {
     await link.forward();
   },
   async '503 with Retry-After'(link: Link) {
-    answer(link, html(503, 'Service Unavailable', { 'Retry-After': '0' }));
+    await answer(link, html(503, 'Service Unavailable', { 'Retry-After': '0' }));
   },
   async '503 without Retry-After, after the commit'(link: Link) {
     await link.forward();
-    answer(link, html(503, 'Service Unavailable'));
+    await answer(link, html(503, 'Service Unavailable'));
   },
   async '502 with HTML, after the commit'(link: Link) {
     await link.forward();
-    answer(link, html(502, 'Bad Gateway'));
+    await answer(link, html(502, 'Bad Gateway'));
   },
   async '429 of a proxy'(link: Link) {
-    answer(link, html(429, 'Too Many Requests', { 'Retry-After': new Date(0).toUTCString() }));
+    const past = new Date(0).toUTCString();
+    await answer(link, html(429, 'Too Many Requests', { 'Retry-After': past }));
   },
   async '200 of something else'(link: Link) {
-    answer(link, html(200, 'Welcome to the hotel'));
+    await answer(link, html(200, 'Welcome to the hotel'));
   },
 } satisfies Record<string, (link: Link) => Promise<void>>;
 
 export const faultNames = Object.keys(faults) as Fault[];
 
-function answer({ response }: Link, { status, headers, body }: Reply): void {
-  response.writeHead(status, { ...headers, 'Content-Length': body.length }).end(body);
+/** @returns the body, which is still to be sent */
+async function answerHead({ response }: Link, reply: Response): Promise<Buffer> {
+  const body = Buffer.from(await reply.arrayBuffer());
+  response.setHeaders(reply.headers);
+  response.writeHead(reply.status, { 'Content-Length': body.length });
+  return body;
+}
+
+async function answer(link: Link, reply: Response): Promise<void> {
+  link.response.end(await answerHead(link, reply));
 }
 
 /**
@@ -92,56 +87,26 @@ export async function startLyingNetwork(
   owner: Owner,
   port: number,
   choose: () => Fault | undefined,
-  page: (path: string) => { readonly type: string; readonly text: string } = notFound,
+  page = (_path: string) => html(404, 'Not Found'),
 ): Promise<string> {
-  const agent = new Agent({ keepAlive: true });
   const server = createServer(async (request, response) => {
-    if (request.method !== 'POST') {
-      const { type, text } = page(request.url ?? '');
-      response.writeHead(200, { 'Content-Type': type }).end(text);
-      return;
-    }
-    const body = await buffer(request);
-    const forward = () => sendOn(agent, port, request, body);
+    const { method, url = '', headers } = request;
+    const body = (await buffer(request)) as Buffer<ArrayBuffer>;
+    const { authorization = '', 'content-type': type = '' } = headers;
+    const fields = { Authorization: authorization, 'Content-Type': type };
+    const forward = () =>
+      fetch(`http://127.0.0.1:${port}${url}`, { method: 'POST', headers: fields, body });
     const link = { request, response, forward };
-    const fault = choose();
+    const fault = method === 'POST' ? choose() : undefined;
     try {
-      if (fault === undefined) answer(link, await forward());
-      else await faults[fault](link);
+      if (fault !== undefined) await faults[fault](link);
+      else await answer(link, method === 'POST' ? await forward() : page(url));
     } catch {
       // The service is away.
-      answer(link, html(502, 'Bad Gateway'));
+      await answer(link, html(502, 'Bad Gateway'));
     }
   });
   // A request that the client gives up.
   server.on('clientError', (_, socket) => socket.destroy());
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  owner.after(() => {
-    agent.destroy();
-    server.closeAllConnections();
-    server.close();
-  });
-  const address = server.address();
-  assert(address !== null && typeof address === 'object');
-  return `http://127.0.0.1:${address.port}/`;
-}
-
-function notFound(): never {
-  throw new Error('only POST is expected');
-}
-
-async function sendOn(
-  agent: Agent,
-  port: number,
-  { url, method, headers }: IncomingMessage,
-  body: Buffer,
-): Promise<Reply> {
-  const request = openRequest({ host: '127.0.0.1', port, agent, path: url, method, headers });
-  request.end(body);
-  const [reply] = (await once(request, 'response')) as [IncomingMessage];
-  const fields = { ...reply.headers } as Record<string, string>;
-  delete fields['content-length'];
-  delete fields['connection'];
-  return { status: reply.statusCode ?? 0, headers: fields, body: await buffer(reply) };
+  return `http://127.0.0.1:${await listenFor(owner, server)}/`;
 }

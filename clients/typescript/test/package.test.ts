@@ -53,27 +53,22 @@ test('the package is small, has what it needs, and its types hold in every stric
   const examples = blocksOf('clients/typescript/README.md').filter(
     ({ language }) => language === 'js',
   );
-  assert(examples.length > 3);
+  assert(examples.length >= 2);
   const env = 'declare const process: { env: { TOKEN: string } };\n';
   const files = [mistakes, ...examples.map(({ text }) => env + text)];
+  const names = files.map((_, index) => `file${index}.mts`);
   for (const [index, text] of files.entries())
     await writeFile(join(folder, `file${index}.mts`), text);
-  for (const resolution of ['nodenext', 'bundler']) {
-    const module = resolution === 'nodenext' ? resolution : 'esnext';
-    const options = [
-      '--strict',
-      '--noEmit',
-      '--skipDefaultLibCheck',
-      '--exactOptionalPropertyTypes',
-      '--target',
-      'es2022',
-    ];
-    const sources = files.map((_, index) => `file${index}.mts`);
-    const tsc = join(root, 'node_modules/.bin/tsc');
+  const strict = '--strict --noEmit --skipDefaultLibCheck --exactOptionalPropertyTypes';
+  const options = [...strict.split(' '), '--target', 'es2022', '--lib', 'es2022,dom'];
+  for (const [module, resolution] of [
+    ['nodenext', 'nodenext'],
+    ['esnext', 'bundler'],
+  ] as const) {
     const how = ['--module', module, '--moduleResolution', resolution];
-    const compiled = run(tsc, [...options, '--lib', 'es2022,dom', ...how, ...sources], {
+    const tsc = run(join(root, 'node_modules/.bin/tsc'), [...options, ...how, ...names], {
       cwd: folder,
     });
-    await compiled.catch(({ stdout }) => assert.fail(`${resolution}: ${stdout}`));
+    await tsc.catch(({ stdout }) => assert.fail(`${resolution}: ${stdout}`));
   }
 });

@@ -4,16 +4,15 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { pathToFileURL } from 'node:url';
 import { openPage, withoutChromium } from '../../../test/browser/chromium.ts';
 import type { Owner } from '../../../test/helpers/program.ts';
 
-/** Options of `workload.js`. */
+/** What `createThroughFaults` of `workload.js` takes. */
 export interface WorkloadOptions {
+  /** Where the creates go, and where `client.js` and `workload.js` are. */
   readonly url: string;
   readonly token: string;
   readonly count: number;
-  readonly machine: number;
 }
 
 /** Something that runs JavaScript. */
@@ -23,27 +22,27 @@ export interface Runtime {
   /**
    * Runs the workload to its end.
    *
-   * @param client path of the bundled client
+   * @param folder has `client.js` and `workload.js`
    * @param onLine called with each line of the workload
    */
   run(
     owner: Owner,
-    client: string,
+    folder: string,
     options: WorkloadOptions,
     onLine: (line: string) => void,
   ): Promise<void>;
 }
 
 const downloaded = (path: string) => join(import.meta.dirname, 'runtimes/node_modules', path);
-const deno = ['run', '--quiet', '--no-lock', '--allow-net', '--allow-read', '--allow-write'];
+const node = ['--input-type=module', '--eval'];
 
-export const runtimes = {
-  here: processRuntime(process.execPath),
-  node20: processRuntime(downloaded('node20/bin/node')),
-  node22: processRuntime(downloaded('node22/bin/node')),
-  node24: processRuntime(downloaded('node24/bin/node')),
-  bun: processRuntime(downloaded('bun/bin/bun')),
-  deno: processRuntime(downloaded('deno/deno'), deno),
+export const runtimes: Readonly<Record<string, Runtime>> = {
+  here: processRuntime(process.execPath, node),
+  node20: processRuntime(downloaded('node20/bin/node'), node),
+  node22: processRuntime(downloaded('node22/bin/node'), node),
+  node24: processRuntime(downloaded('node24/bin/node'), node),
+  bun: processRuntime(downloaded('bun/bin/bun'), ['--eval']),
+  deno: processRuntime(downloaded('deno/deno'), ['eval', '--quiet', '--no-lock']),
   chromium: {
     missing: withoutChromium() || undefined,
     async run(owner, _, options, onLine) {
@@ -51,22 +50,28 @@ export const runtimes = {
       const page = await openPage(owner, new URL(options.url).origin, { expected: /./ });
       await page.goto(options.url);
       await page.exposeFunction('writeLine', onLine);
-      const { createThroughFaults } = await import('./workload.js');
-      const code = `import('/client.js').then((client) => (${createThroughFaults})(client, ${JSON.stringify(options)}, writeLine))`;
-      await page.evaluate(code);
+      await page.evaluate(program('/', options, 'writeLine'));
     },
   },
-} satisfies Record<string, Runtime>;
+};
 
-function processRuntime(file: string, args: readonly string[] = []): Runtime {
+/** The same for every runtime. @param write a function in JavaScript that takes a line */
+function program(folder: string, options: WorkloadOptions, write: string): string {
+  return `(async () => {
+    const { createThroughFaults } = await import('${folder}workload.js');
+    await createThroughFaults(await import('${folder}client.js'), ${JSON.stringify(options)}, ${write});
+  })()`;
+}
+
+function processRuntime(file: string, args: readonly string[]): Runtime {
   return {
     missing: existsSync(file)
       ? undefined
-      : 'it is not installed: npm ci --prefix clients/typescript/test/runtimes',
-    async run(owner, client, options, onLine) {
-      const program = join(import.meta.dirname, 'run-workload.js');
-      const all = [...args, program, pathToFileURL(client).href, JSON.stringify(options)];
-      const child = spawn(file, all, { stdio: ['ignore', 'pipe', 'inherit'] });
+      : 'it is not installed: npm install --prefix clients/typescript/test/runtimes',
+    async run(owner, folder, options, onLine) {
+      const write = '(line) => new Promise((done) => process.stdout.write(line + "\\n", done))';
+      const text = program(`file://${folder}/`, options, write);
+      const child = spawn(file, [...args, text], { stdio: ['ignore', 'pipe', 'inherit'] });
       owner.after(() => child.kill('SIGKILL'));
       const ended = once(child, 'close');
       for await (const line of createInterface(child.stdout)) onLine(line);

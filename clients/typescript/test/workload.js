@@ -6,9 +6,9 @@
  * refused.
  */
 export async function createThroughFaults({ createClient, createIdSource }, options, write) {
-  const { url, token, count, machine } = options;
+  const { url, token, count } = options;
   const store = createClient({ url, token: async () => token, attemptTimeout: 500 });
-  const nextId = createIdSource(machine);
+  const nextId = createIdSource(7);
 
   function* plants() {
     let id = nextId();
@@ -21,12 +21,11 @@ export async function createThroughFaults({ createClient, createIdSource }, opti
     }
   }
 
-  return store.createPlants(plants(), {
+  await store.createPlants(plants(), {
     concurrency: 32,
     onRefusal: 'continue',
-    onResult({ outcome, plant: { id, name, tag }, error }) {
-      const { code, isUnknown } = error ?? {};
-      return write(JSON.stringify({ id: `${id}`, name, tag, outcome, code, isUnknown }));
+    onResult({ outcome, plant: { id, name, tag }, error: { code } = {} }) {
+      return write(JSON.stringify({ id: `${id}`, name, tag, outcome, code }));
     },
   });
 }

@@ -2,7 +2,7 @@ import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { Refusal } from '../../contract/problems.ts';
 import { limits } from '../../limits.ts';
 import { causeOf, StoreError } from '../../store/errors.ts';
-import type { TokenWriter } from '../../store/tokens.ts';
+import type { TableWriter } from '../../store/small-tables.ts';
 import { type Caller, denial, outage } from '../access.ts';
 import { hashToken } from '../opaque-tokens.ts';
 import type { NewTally } from '../tally.ts';
@@ -11,7 +11,7 @@ import { type IssuerKeys, type KeySet, type KeysLog, openIssuerKeys } from './is
 import { expiryOf, faultOf, hasScope, type Jwt, type JwtRules, subjectName } from './rules.ts';
 
 export interface JwtAccessOptions {
-  readonly store: TokenWriter;
+  readonly store: TableWriter;
   readonly rules: JwtRules;
   readonly now: () => number;
   readonly log: KeysLog;

@@ -1,5 +1,4 @@
 import { limits } from '../../limits.ts';
-import { sizeText } from '../../quantity-text.ts';
 import { StoreError, StoreOpenError } from '../../store/errors.ts';
 import type { PostgresLocation } from '../../store/location.ts';
 import { commandFor, type DatabaseCondition, postgresEngine } from '../../stores.ts';
@@ -26,9 +25,7 @@ async function databaseFindings(
       connection: connection(found),
       encryption: encryption(found),
       'database clock': databaseClock(found),
-      server: server(found),
       durability: durability(found),
-      standbys: standbys(found),
       connections: connections(found),
       role: role(found),
       schema: schema(found),
@@ -77,10 +74,10 @@ function schema({ location, store, role: { name, mayCreate } }: Reached): Findin
 }
 
 function connection({
-  server: { host, port, connectMs, roundTripMs },
+  server: { host, port, connectMs, roundTripMs, version },
 }: DatabaseCondition): Finding {
   const [connect, trip] = [connectMs.toFixed(1), roundTripMs.toFixed(2)];
-  return ok(`to ${host}:${port} in ${connect} ms; a round trip takes ${trip} ms`);
+  return ok(`to ${version} at ${host}:${port} in ${connect} ms; a round trip takes ${trip} ms`);
 }
 
 const isOfThisMachine = /^(\/.*|localhost|127\..*|::1)$/;
@@ -107,51 +104,15 @@ function encryption({ location: { tls }, server: { host, isEncrypted } }: Reache
 const remedy =
   'add sslmode=verify-full to the URL, and sslrootcert=FILE with the trusted authority';
 
-/** Not for a server without standbys that asks for none. */
-function standbys({
-  server: { standbysDemanded, standbys: found },
-}: DatabaseCondition): Finding | undefined {
-  if (found.length === 0 && standbysDemanded === '') return undefined;
-  if (found.length === 0) {
-    return warning(
-      'no standby is connected, and commits wait for ' +
-        `synchronous_standby_names='${standbysDemanded}'`,
-      'start the standbys: until then creates get 503',
-    );
-  }
-  const texts = found.map(({ name, kind = 'connected', lagBytes }) => {
-    // Only superusers and members of pg_monitor may see more than the names.
-    const lag = lagBytes === undefined ? '' : `, ${sizeText(lagBytes)} behind`;
-    return `${name} (${kind}${lag})`;
-  });
-  const figure = texts.join(', ');
-  const isBehind = found.some(({ lagBytes = 0 }) => lagBytes > limits.postgres.standbyLagBytesHigh);
-  return isBehind
-    ? warning(
-        figure,
-        'a standby is far behind: a failover to it takes long, or loses plants if it is async',
-      )
-    : ok(figure);
-}
-
-/** postgresql.org/support/versioning */
-const oldestMaintained = 15;
-
-function server({ server: { engine, version } }: DatabaseCondition): Finding {
-  const figure = engine === 'Citus' ? `Citus on ${version}` : version;
-  const major = Number(/^PostgreSQL ([0-9]+)/.exec(version)?.[1]);
-  return major < oldestMaintained
-    ? warning(`${figure}, which is no longer maintained`, `upgrade to ${oldestMaintained} or later`)
-    : ok(figure);
-}
-
-function durability({ server: { promise, mayTearPages } }: DatabaseCondition): Finding {
+function durability({ server: { promise, mayTearPages, hasStandby } }: DatabaseCondition): Finding {
   if (promise.level === 'lost') {
     return error(
       promise.says,
       'switch it on; otherwise the service starts only with --accept-lost-commits',
     );
   }
+  if (promise.level === 'kept' && !hasStandby)
+    return warning(promise.says, 'no standby is connected: until one is, creates get 503');
   return mayTearPages
     ? warning(
         promise.says,
@@ -163,38 +124,24 @@ function durability({ server: { promise, mayTearPages } }: DatabaseCondition): F
 /** Connections of each HTTP thread and of the main thread. A search takes one more. */
 const perThread = limits.postgres.batchesMax + 1;
 
-function connections({ server: { connections: found } }: DatabaseCondition): Finding | undefined {
-  if (found === undefined) return undefined;
+function connections({
+  server: { connectionsOpen: open, connectionsMax: max },
+}: DatabaseCondition): Finding {
   const perNode = perThread * (usualHttpThreads() + 1) + 1;
-  const figure =
-    `${found.used} of ${found.max} are open; a node on a machine like this ` +
-    `opens up to ${perNode}`;
+  const figure = `${open} of ${max} are open; a node on a machine like this opens up to ${perNode}`;
   const remedy = 'raise max_connections of the server, or lower --http-threads';
-  return found.max - found.used < perNode
+  return max - open < perNode
     ? warning(`${figure}, which is more than are left`, remedy)
     : ok(figure);
 }
 
-function role({ role: { name, isSuperuser, missing, needless } }: DatabaseCondition): Finding {
-  const [lack] = missing;
-  if (lack !== undefined) {
-    const all = missing
-      .filter(({ table }) => table === lack.table)
-      .map(({ privilege }) => privilege);
-    return error(
-      `${name} lacks privileges that the service needs`,
-      `GRANT ${all.join(', ')} ON ${lack.table} TO ${name}`,
-    );
-  }
+function role({ role: { name, isSuperuser, lacks } }: DatabaseCondition): Finding {
+  if (lacks !== undefined)
+    return error(`${name} lacks privileges that the service needs`, `GRANT ${lacks} TO ${name}`);
   if (isSuperuser)
     return warning(
       `${name} is a superuser, and the service needs no superuser`,
       'make a role for the service with CREATE ROLE',
     );
-  if (needless.length === 0) return ok(`${name} has the privileges that the service needs`);
-  const all = needless.map(({ privilege }) => privilege).join(', ');
-  return warning(
-    `${name} may change or remove plants, which the service never does`,
-    `REVOKE ${all} ON plants FROM ${name}`,
-  );
+  return ok(`${name} has the privileges that the service needs`);
 }

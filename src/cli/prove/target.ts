@@ -83,7 +83,7 @@ function doubtOf(type: FileSystem['type'], syncP50Ms: number): string | undefine
 
 export async function openDatabaseTarget(location: PostgresLocation): Promise<Target> {
   const engine = postgresEngine(location);
-  const { level, says } = await engine.promise();
+  const { level, says } = (await engine.condition()).server.promise;
   if (level === 'lost') throw new CommandError(`there is nothing to prove: ${says}; switch it on`);
   const left: string[] = [];
   return {

@@ -36,7 +36,7 @@ export async function prepareDatabase(location: PostgresLocation, log: Log): Pro
   const engine = postgresEngine(location);
   const schema = await engine.outdatedSchema();
   if (schema === undefined) return;
-  const fields = { store: engine.name, ...schema };
+  const fields = { store: engine.name, schema };
   log.info(fields, 'the store is of an earlier version; upgrading its tables');
   const { upgradeMs, upgradePauseMs } = limits.postgres;
   const endMs = performance.now() + upgradeMs;

@@ -1,6 +1,5 @@
 import { int64FromDigits, int64Max, int64Min } from '../../contract/int64.ts';
 import { limits } from '../../limits.ts';
-import { isPosition } from '../../store/plant-search.ts';
 import type * as stored from '../../store/plants.ts';
 import type { PlantMatch } from '../../store/plants.ts';
 import type { Handler } from '../answer.ts';
@@ -46,7 +45,6 @@ function plantQuery(query: Readonly<Record<string, string>>) {
   const order = query['order'] || 'id';
   if (order !== 'id' && order !== 'newest') return '`order` must be id or newest.';
   if (before && order === 'id') return '`before` needs `order=newest`.';
-  if (before && !isPosition(before)) return wrongPosition;
   if (after && order === 'newest') return '`after` needs `order=id`.';
   const afterId = int64FromDigits(after);
   if (after && afterId === undefined) return '`after` must be an id.';

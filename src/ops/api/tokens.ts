@@ -10,14 +10,8 @@ import {
 import { expiresSoon, isInForce, tokenState } from '../../access/opaque-tokens.ts';
 import { parseRate, rateRule, rateText } from '../../access/rate-limit.ts';
 import { limits } from '../../limits.ts';
-import {
-  type Rate,
-  type Role,
-  roles,
-  type TokenReader,
-  type TokenRecord,
-  type TokenWriter,
-} from '../../store/tokens.ts';
+import type { TableReader, TableWriter } from '../../store/small-tables.ts';
+import { type Rate, type Role, roles, type TokenRecord } from '../../store/tokens.ts';
 import type { Handler } from '../answer.ts';
 import type {
   ChangedRate,
@@ -38,7 +32,7 @@ const dayMs = 86_400_000;
 const hourMs = 3_600_000;
 
 export interface TokenSources {
-  readonly store: TokenReader & TokenWriter;
+  readonly store: TableReader & TableWriter;
   readonly tokenFigures: TokenFigureTable;
   readonly startedAtMs: number;
   readonly log: OperatorLog;

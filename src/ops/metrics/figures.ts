@@ -1,7 +1,7 @@
 import { limits } from '../../limits.ts';
-import type { BackupRecord } from '../../store/backups.ts';
+import type { BackupRecord, TableReader } from '../../store/small-tables.ts';
 import type { SharedStore } from '../../store/store.ts';
-import type { TokenReader, TokenRecord } from '../../store/tokens.ts';
+import type { TokenRecord } from '../../store/tokens.ts';
 import type { httpThreadLayout, Measures, writerLayout } from '../../threads/measures.ts';
 import type { Backup, LastRun, StoreSizes } from '../contract.ts';
 import type { Health } from '../health/health.ts';
@@ -48,7 +48,7 @@ export interface FigureSources extends StoreSources {
 export type Figures = Awaited<ReturnType<typeof gatherFigures>>;
 
 /** Reads the tokens in force, at most once in `limits.ops.liveTokensEveryMs`. */
-export function liveTokensOf(store: TokenReader): () => Promise<readonly TokenRecord[]> {
+export function liveTokensOf(store: TableReader): () => Promise<readonly TokenRecord[]> {
   return reused(() => store.liveTokens(Date.now()), limits.ops.liveTokensEveryMs);
 }
 

@@ -1,7 +1,6 @@
 import { isUsedSinceRotation } from '../../access/opaque-tokens.ts';
 import { problemNames, problems } from '../../contract/problems.ts';
 import { version } from '../../program.ts';
-import { listedTokenName } from '../../store/tokens.ts';
 import { distributionOf, plantsBounds, secondsBounds, sumOf } from '../../threads/measures.ts';
 import type { Figures } from './figures.ts';
 import { byOutcome, createsOf, outcomes } from './samples.ts';
@@ -135,13 +134,12 @@ function ofCreates({ httpThreads, writers, databaseConnections, tokenFigures }: 
 /** Bounded in number by `limits.ops.tokenFiguresMax`, and by the tokens in force. */
 function ofTokens({ tokenFigures, liveTokens = [] }: Figures): Values {
   const all = tokenFigures.all();
-  const named = liveTokens.map((token) => ({ ...token, name: listedTokenName(token.name) }));
   const lastUses = new Map<string, number>();
-  for (const { name, lastUsedAtMs = 0 } of [...named, ...all])
+  for (const { name, lastUsedAtMs = 0 } of [...liveTokens, ...all])
     lastUses.set(name, Math.max(lastUses.get(name) ?? 0, lastUsedAtMs));
   const used = [...lastUses].map(([name, lastUsedAtMs]) => ({ name, lastUsedAtMs }));
   // A name has one old secret in force at most.
-  const old = named.filter(isUsedSinceRotation);
+  const old = liveTokens.filter(isUsedSinceRotation);
   return {
     plant_store_token_creates_total: all.flatMap(({ name: token, ...figures }) =>
       outcomes.map((outcome) => ({ labels: { token, outcome }, value: figures[outcome] })),
@@ -154,7 +152,7 @@ function ofTokens({ tokenFigures, liveTokens = [] }: Figures): Values {
     ),
     plant_store_token_last_used_seconds: timesOf(used, 'lastUsedAtMs'),
     plant_store_token_expires_seconds: timesOf(
-      named.filter(({ rotatedAtMs }) => rotatedAtMs === undefined),
+      liveTokens.filter(({ rotatedAtMs }) => rotatedAtMs === undefined),
       'expiresAtMs',
     ),
     plant_store_token_old_secret_expires_seconds: timesOf(old, 'expiresAtMs'),

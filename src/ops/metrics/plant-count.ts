@@ -1,5 +1,5 @@
 import { limits } from '../../limits.ts';
-import type { BackupRecord } from '../../store/backups.ts';
+import type { BackupRecord } from '../../store/small-tables.ts';
 import type { ReaderThread } from '../reader.ts';
 
 /** @returns how many plants the backup lacks; undefined if the count does not tell */

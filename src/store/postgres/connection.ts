@@ -5,9 +5,11 @@ import { StoreOpenError } from '../errors.ts';
 import type { PostgresHost, PostgresLocation } from '../location.ts';
 import { cancelWork } from './cancel.ts';
 import { passwordFor, tlsOptions } from './credentials.ts';
+import { commitPromise } from './durability.ts';
 import { readSession, type SessionSettings } from './session.ts';
 
 export interface Connection {
+  readonly host: PostgresHost;
   readonly client: pg.Client;
   readonly settings: SessionSettings;
   readonly demands: SessionDemands;
@@ -48,7 +50,9 @@ export async function openConnection(
       client = clientOf(host, location, false);
       return client.connect();
     });
-    return connectionOf(client, await readSession(client, location.options), demands);
+    const settings = await readSession(client, location.options);
+    if (!demands.acceptsLostCommits) refuseLostCommits(settings);
+    return connectionOf({ host, client, settings, demands });
   } catch (error) {
     client.connection.stream.destroy();
     throw error;
@@ -57,19 +61,24 @@ export async function openConnection(
   }
 }
 
+/** Every connection is checked: after a failover, a server may have other settings. */
+function refuseLostCommits(settings: SessionSettings): void {
+  const { level, says } = commitPromise(settings);
+  if (level !== 'lost') return;
+  const remedy = 'switch it on, or accept that with --accept-lost-commits';
+  throw new Error(`the database may lose what it is given: ${says}; ${remedy}`);
+}
+
 /** The error of pg has no code. */
 const noTls = 'The server does not support SSL connections';
 
-function connectionOf(
-  client: pg.Client,
-  settings: SessionSettings,
-  demands: SessionDemands,
-): Connection {
+type Session = Pick<Connection, 'host' | 'client' | 'settings' | 'demands'>;
+
+function connectionOf(session: Session): Connection {
+  const { client } = session;
   const { stream } = client.connection;
   return {
-    client,
-    settings,
-    demands,
+    ...session,
     get isClosed() {
       return stream.destroyed || !stream.writable;
     },

@@ -1,8 +1,12 @@
+import { StoreError, StoreOpenError } from '../errors.ts';
 import type { PostgresHost, PostgresLocation } from '../location.ts';
 import { type Connection, openConnection } from './connection.ts';
-import { connectionFailure, type HostFailure } from './connection-failure.ts';
+import { isAtLimit } from './errors.ts';
+import { postgresText } from './location.ts';
 
 export interface Connector {
+  /** Time for a call: for each statement, and for all hosts to answer. */
+  readonly callMs: number;
   /**
    * Opens a session on a host that takes writes. The host that was found last comes first, unless
    * it was passed over; then the others in turn.
@@ -10,25 +14,29 @@ export interface Connector {
    * @throws StoreError (`unavailable`). The cause is a `StoreOpenError` if a retry cannot help,
    * such as after a wrong password.
    */
-  connect(withinMs: number): Promise<Connection>;
+  connect(): Promise<Connection>;
   /** Tries other hosts first: after a failover, an old primary takes writes and ends none. */
   passOver(connection: Connection): void;
 }
 
-/** @param statementMs time for each statement */
+/**
+ * @param callMs time for a call
+ * @param onConnection gets each new connection
+ */
 export function openConnector(
   location: PostgresLocation,
-  statementMs: number,
+  callMs: number,
   acceptsLostCommits = true,
+  onConnection: (connection: Connection) => void = () => undefined,
 ): Connector {
-  const demands = { statementMs, acceptsLostCommits };
+  const demands = { statementMs: callMs, acceptsLostCommits };
   const { hosts, connectMs } = location;
   /** The index of the host that is tried first. */
   let first = 0;
-  const hostsOfConnections = new WeakMap<Connection, number>();
   return {
-    async connect(withinMs) {
-      const endMs = performance.now() + withinMs;
+    callMs,
+    async connect() {
+      const endMs = performance.now() + callMs;
       const failures: HostFailure[] = [];
       // `first` may change meanwhile, and each host has one turn.
       const begin = first;
@@ -39,8 +47,8 @@ export function openConnector(
         const shareMs = Math.min(connectMs, (endMs - performance.now()) / (hosts.length - turn));
         try {
           const connection = await openConnection(host, location, demands, shareMs);
-          hostsOfConnections.set(connection, index);
           if (first === begin) first = index;
+          onConnection(connection);
           return connection;
         } catch (error) {
           failures.push({ host, error });
@@ -49,7 +57,58 @@ export function openConnector(
       throw connectionFailure(location, failures);
     },
     passOver(connection) {
-      if (hostsOfConnections.get(connection) === first) first = (first + 1) % hosts.length;
+      if (connection.host === hosts[first]) first = (first + 1) % hosts.length;
     },
   };
+}
+
+interface HostFailure {
+  readonly host: PostgresHost;
+  readonly error: unknown;
+}
+
+/**
+ * Names the reason of each host. The cause is a `StoreOpenError` if a retry cannot help, or else
+ * the first reason; one that takes no more connections comes before others.
+ */
+function connectionFailure(
+  location: PostgresLocation,
+  failures: readonly HostFailure[],
+): StoreError {
+  const reasons = failures.map(
+    ({ host: { host, port }, error }) =>
+      `${failures.length > 1 ? `${host} port ${port}: ` : ''}${reasonOf(error)}`,
+  );
+  const message = `cannot connect to the store at ${postgresText(location)}: ${reasons.join('; ')}`;
+  const errors = failures.map(({ error }) => error);
+  const cause = errors.some(isLasting)
+    ? new StoreOpenError(message)
+    : (errors.find(isAtLimit) ?? errors[0]);
+  return new StoreError('unavailable', message, { cause });
+}
+
+function reasonOf(error: unknown): string {
+  // The error of a name with several addresses has no message of its own.
+  if (error instanceof AggregateError) return error.errors.map(reasonOf).join(', ');
+  if (!(error instanceof Error)) return String(error);
+  if (!isAboutTls(error)) return error.message;
+  // Node appends advice about its own flags to some messages.
+  const reason = 'reason' in error ? error.reason : error.message.replace(/; .*/s, '');
+  return `TLS: ${reason} (see sslmode, sslrootcert, sslcert and sslkey)`;
+}
+
+/** Wrong user, address, password, database, privilege (errcodes-appendix.html), or file access. */
+const lasting = ['28000', '28P01', '3D000', '42501', 'EACCES'];
+
+function isLasting(error: unknown): boolean {
+  return error instanceof StoreOpenError || isAboutTls(error) || lasting.includes(errorCode(error));
+}
+
+/** Codes of Node (ERR_TLS_CERT_ALTNAME_INVALID) and OpenSSL (SELF_SIGNED_CERT_IN_CHAIN). */
+function isAboutTls(error: unknown): boolean {
+  return /^ERR_(TLS|SSL|OSSL)_|CERT|SIGNATURE|^INVALID_/.test(errorCode(error));
+}
+
+function errorCode(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : '';
 }

@@ -1,22 +1,18 @@
 import { join } from 'node:path';
 import type { Engine } from '../engine.ts';
 import { firstTokenName, type PostgresLocation } from '../location.ts';
-import type { CommitPromise } from '../store.ts';
 import type { DatabaseCondition } from './condition.ts';
 import { postgresText } from './location.ts';
 import type { ScratchSchema } from './scratch.ts';
-import type { SchemaChange } from './upgrade.ts';
 
 /** What only a store in a database has. */
 export interface PostgresEngine extends Engine {
   /** @throws StoreOpenError, StoreError */
   condition(): Promise<DatabaseCondition>;
-  /** What a commit in the database promises. @throws StoreError */
-  promise(): Promise<CommitPromise>;
   /** Makes a schema for a store of its own. @throws StoreOpenError, StoreError */
   makeScratchSchema(): Promise<ScratchSchema>;
-  /** The upgrade that the store needs. @throws StoreOpenError, StoreError */
-  outdatedSchema(): Promise<SchemaChange | undefined>;
+  /** The schema version that an earlier program has made. @throws StoreOpenError, StoreError */
+  outdatedSchema(): Promise<number | undefined>;
   /** @returns if the tables are in use, by which sessions @throws StoreOpenError, StoreError */
   upgrade(): Promise<string | undefined>;
 }
@@ -25,7 +21,6 @@ export interface PostgresEngine extends Engine {
 export function postgresEngine(location: PostgresLocation): PostgresEngine {
   const text = postgresText(location);
   const stores = () => import('./store.ts');
-  const scratch = () => import('./scratch.ts');
   const upgrades = () => import('./upgrade.ts');
   return {
     dbSystem: 'postgresql',
@@ -46,8 +41,7 @@ export function postgresEngine(location: PostgresLocation): PostgresEngine {
       (await import('./inspection.ts')).inspectPostgres(location, readMs, onProgress),
     backUp: undefined,
     condition: async () => (await import('./condition.ts')).conditionOfPostgres(location),
-    promise: async () => (await scratch()).promiseOfPostgres(location),
-    makeScratchSchema: async () => (await scratch()).makeScratchSchema(location),
+    makeScratchSchema: async () => (await import('./scratch.ts')).makeScratchSchema(location),
     outdatedSchema: async () => (await upgrades()).outdatedPostgres(location),
     upgrade: async () => (await upgrades()).upgradePostgres(location),
   };

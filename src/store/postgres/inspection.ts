@@ -16,8 +16,8 @@ export async function inspectPostgres(
 ): Promise<StoreFigures | StoreFault> {
   const connector = openConnector(location, readMs);
   try {
-    const schemaVersion = await runOnce(connector, (query) => demandStore(query, location), readMs);
-    await using snapshot = await openPostgresSnapshot(connector, readMs);
+    const schemaVersion = await runOnce(connector, (query) => demandStore(query, location));
+    await using snapshot = await openPostgresSnapshot(connector);
     return {
       schemaVersion,
       ...(await figuresOf(snapshot, (plants) => onProgress(`reading the plants: ${plants}`))),

@@ -1,31 +1,23 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { limits } from '../../limits.ts';
 import type { SharedCounter } from '../../threads/shared-counter.ts';
 import { setDeadline } from '../deadline.ts';
 import { StoreError } from '../errors.ts';
 import type { Connection } from './connection.ts';
 import type { Connector } from './connector.ts';
-import { isAtLimit, isServerLost, storeError } from './errors.ts';
-import { retryUndone } from './retries.ts';
+import { isAtLimit, isServerLost, isUndone, storeError } from './errors.ts';
 import { type Query, queryOn } from './transaction.ts';
 
 export interface Pool {
   /**
-   * Runs work on a connection of its own, and again if it has certainly changed nothing. At the
-   * deadline the connection is cut; the result is then unknown.
+   * Runs work on a connection of its own, and again if it has certainly changed nothing. After the
+   * time of a call the connection is cut; the result is then unknown.
    *
    * @throws StoreError
    */
-  run<T>(work: (query: Query) => Promise<T>, withinMs: number): Promise<T>;
+  run<T>(work: (query: Query) => Promise<T>): Promise<T>;
   /** Refuses waiting work, and cuts running work. */
   close(): void;
-}
-
-/** Work that waits for a connection. */
-interface Waiter {
-  /** Time of its whole call. */
-  readonly callMs: number;
-  take(connection: Connection): void;
-  refuse(error: StoreError): void;
 }
 
 /**
@@ -45,8 +37,8 @@ export function openPool(
 ): Pool {
   const idle: Connection[] = [];
   const busy = new Set<Connection>();
-  /** The longest waiting first. */
-  const waiting: Waiter[] = [];
+  /** Work that waits for a connection, the longest waiting first. */
+  const waiting: PromiseWithResolvers<Connection>[] = [];
   let opening = 0;
   let isOpen = true;
   let isStarving = false;
@@ -54,12 +46,8 @@ export function openPool(
   let refusal: StoreError | undefined;
   let pause: NodeJS.Timeout | undefined;
 
-  async function attempt<T>(
-    work: (query: Query) => Promise<T>,
-    callMs: number,
-    deadlineMs: number,
-  ): Promise<T> {
-    const connection = takeIdle() ?? (await nextConnection(callMs, deadlineMs));
+  async function attempt<T>(work: (query: Query) => Promise<T>, deadlineMs: number): Promise<T> {
+    const connection = takeIdle() ?? (await nextConnection(deadlineMs));
     try {
       const result = await within(connection, deadlineMs - performance.now(), work, () =>
         connector.passOver(connection),
@@ -73,34 +61,32 @@ export function openPool(
     }
   }
 
-  function nextConnection(callMs: number, deadlineMs: number): Promise<Connection> {
-    const { promise, resolve, reject } = Promise.withResolvers<Connection>();
+  function nextConnection(deadlineMs: number): Promise<Connection> {
+    const waiter = Promise.withResolvers<Connection>();
     const cancelDeadline = setDeadline(deadlineMs - performance.now(), () => {
       waiting.splice(waiting.indexOf(waiter), 1);
-      reject(refusal ?? allInUse());
+      waiter.reject(refusal ?? new StoreError('unavailable', allInUse));
     });
-    const waiter: Waiter = { callMs, take: resolve, refuse: reject };
     waiting.push(waiter);
     serve();
-    return promise.finally(cancelDeadline);
+    return waiter.promise.finally(cancelDeadline);
   }
 
   /** Called after each change. */
   function serve(): void {
-    if (!isOpen) return refuseAfter(0, closed());
+    if (!isOpen) return refuseAfter(0, new StoreError('unavailable', 'the store is closed'));
     while (waiting.length > 0) {
       const connection = takeIdle();
       if (connection === undefined) break;
-      waiting.shift()?.take(connection);
+      waiting.shift()?.resolve(connection);
     }
-    for (let next = waiting[opening]; next !== undefined && mayOpen(); next = waiting[opening])
-      void open(next.callMs);
+    while (waiting.length > opening && mayOpen()) void open();
     starve(waiting.length > 0 && busy.size === 0 && isAtLimit(refusal?.cause));
     if (busy.size === 0 && refusal && !isStarving) refuseAfter(opening, refusal);
   }
 
   function refuseAfter(count: number, error: StoreError): void {
-    for (const { refuse } of waiting.splice(count)) refuse(error);
+    for (const { reject } of waiting.splice(count)) reject(error);
   }
 
   function takeIdle(): Connection | undefined {
@@ -116,10 +102,10 @@ export function openPool(
     return refusal === undefined || opening === 0;
   }
 
-  async function open(callMs: number): Promise<void> {
+  async function open(): Promise<void> {
     opening += 1;
     try {
-      const connection = await connector.connect(callMs);
+      const connection = await connector.connect();
       refusal = undefined;
       if (isOpen) idle.push(connection);
       else connection.destroy();
@@ -170,10 +156,10 @@ export function openPool(
   }
 
   return {
-    async run(work, withinMs) {
-      const deadlineMs = performance.now() + withinMs;
+    async run(work) {
+      const deadlineMs = performance.now() + connector.callMs;
       try {
-        return await retryUndone(() => attempt(work, withinMs, deadlineMs), deadlineMs);
+        return await retryUndone(() => attempt(work, deadlineMs), deadlineMs);
       } catch (error) {
         throw storeError(error);
       }
@@ -187,26 +173,39 @@ export function openPool(
   };
 }
 
-function allInUse(): StoreError {
-  return new StoreError('unavailable', 'all connections to the database were in use for too long');
+/**
+ * Retries what changed nothing. The pause grows; it is random, so two nodes do not collide again.
+ */
+async function retryUndone<T>(attempt: () => Promise<T>, deadlineMs: number): Promise<T> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await attempt();
+    } catch (error) {
+      const pauseMs = Math.random() * limits.postgres.conflictPauseMs * 2 ** tries;
+      if (
+        !isUndone(error) ||
+        tries === limits.postgres.conflictTries ||
+        performance.now() + pauseMs >= deadlineMs
+      )
+        throw error;
+      await delay(pauseMs);
+    }
+  }
 }
+
+const allInUse = 'all connections to the database were in use for too long';
 
 /** Runs work on a new connection. @throws StoreError */
 export async function runOnce<T>(
   connector: Connector,
   work: (query: Query) => Promise<T>,
-  withinMs: number,
 ): Promise<T> {
   const pool = openPool(connector, 1);
   try {
-    return await pool.run(work, withinMs);
+    return await pool.run(work);
   } finally {
     pool.close();
   }
-}
-
-function closed(): StoreError {
-  return new StoreError('unavailable', 'the store is closed');
 }
 
 /** Runs work on a connection, and cuts the connection at the deadline. @param onLate called then */

@@ -1,42 +1,29 @@
 import type { Query } from './transaction.ts';
 
-export interface Table {
-  readonly columns: Readonly<Record<string, 'bigint' | 'text' | 'bytea'>>;
-  /** The columns of the primary key, instead of the first. */
-  readonly key?: readonly string[];
-  readonly nullable?: readonly string[];
-}
-
-/** Columns and primary key, as CREATE TABLE takes them. */
-export function definitionsOf({ columns, nullable = [], key }: Table): string[] {
-  const ofColumns = Object.entries(columns).map(
-    ([name, type]) => `${name} ${type}${nullable.includes(name) ? '' : ' NOT NULL'}`,
-  );
-  return [...ofColumns, `PRIMARY KEY (${(key ?? Object.keys(columns).slice(0, 1)).join(', ')})`];
-}
-
 /**
  * Compares the tables that are there with those of a store, and names the first that differs.
  * Further columns that need no value are no difference.
  *
+ * @param tables the definitions of columns and primary key, as CREATE TABLE takes them
  * @param indexes the unique indexes of a store
  * @param isWhole whether all tables have to be there
  */
 export async function schemaDifference(
   query: Query,
-  tables: Readonly<Record<string, Table>>,
+  tables: Readonly<Record<string, string>>,
   indexes: readonly string[],
   isWhole: boolean,
 ): Promise<{ readonly table: string; readonly says: string } | undefined> {
   const { rows } = await query(definitionsThere, [Object.keys(tables), indexes]);
-  for (const [table, { columns, ...more }] of Object.entries(tables)) {
+  for (const [table, definitions] of Object.entries(tables)) {
     const there = rows.filter(([of]) => of === table);
-    const wanted = definitionsOf({ columns, ...more });
-    const isOwn = (definition: string) => (definition.split(' ')[0] ?? '') in columns;
+    const wanted = definitions.split(/,\s+/);
+    const isOwn = (column: string) => wanted.some((one) => nameIn(one) === nameIn(column));
     const missing = wanted.filter((one) => !there.some(([, definition]) => definition === one));
     const further = there
       .filter(([, definition, isHarmless]) => !isHarmless || isOwn(definition))
-      .flatMap(([, definition]) => (wanted.includes(definition) ? [] : [definition]));
+      .map(([, definition]) => definition)
+      .filter((definition) => !wanted.includes(definition));
     const says = [
       ...(missing.length > 0 ? [`it lacks ${missing.join(', ')}`] : []),
       ...(further.length > 0 ? [`it has ${further.join(', ')}`] : []),
@@ -44,6 +31,10 @@ export async function schemaDifference(
     if ((isWhole || there.length > 0) && says !== '') return { table, says };
   }
   return undefined;
+}
+
+function nameIn(definition: string): string | undefined {
+  return definition.split(' ')[0];
 }
 
 /**

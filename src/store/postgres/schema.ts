@@ -1,66 +1,29 @@
 import { StoreOpenError } from '../errors.ts';
 import { schemaVersion, unknownVersion } from '../schema-version.ts';
 import { isMadeByOthers, sqlState, UNDEFINED_TABLE } from './errors.ts';
-import { definitionsOf, schemaDifference, type Table } from './schema-comparison.ts';
+import { schemaDifference } from './schema-comparison.ts';
 import { inTransaction, type Query } from './transaction.ts';
 
 /** The version of 1.1.0. `upgradePostgres` adds what it lacks. */
 const releasedVersions = [1];
 
 /**
- * The columns of SQLite; the first is the primary key. `plant_store` has one row, which is inserted
- * last: a schema with the row is complete. Changes of tokens, sessions and backups lock the row.
+ * The columns of SQLite. `plant_store` has one row, which is inserted last: a schema with the row is
+ * complete. Changes of tokens, sessions and backups lock the row.
  */
-const tables: Readonly<Record<string, Table>> = {
-  plant_store: { columns: { id: 'bigint', schema_version: 'bigint' } },
-  plants: {
-    columns: {
-      id: 'bigint',
-      name: 'text',
-      tag: 'text',
-      created_at: 'bigint',
-      created_by: 'bigint',
-    },
-    nullable: ['tag'],
-  },
-  tokens: {
-    columns: {
-      id: 'bigint',
-      name: 'text',
-      hash: 'bytea',
-      role: 'text',
-      created_at: 'bigint',
-      expires_at: 'bigint',
-      revoked_at: 'bigint',
-      last_used_at: 'bigint',
-      rotated_at: 'bigint',
-      rate_per_day: 'bigint',
-      burst: 'bigint',
-      made_by: 'text',
-      revoked_by: 'text',
-    },
-    nullable: [
-      'expires_at',
-      'revoked_at',
-      'last_used_at',
-      'rotated_at',
-      'rate_per_day',
-      'burst',
-      'made_by',
-      'revoked_by',
-    ],
-  },
-  sessions: { columns: { hash: 'bytea', token_id: 'bigint', expires_at: 'bigint' } },
-  backups: {
-    columns: {
-      id: 'bigint',
-      file: 'text',
-      finished_at: 'bigint',
-      plants: 'bigint',
-      digest: 'text',
-    },
-  },
-  heartbeat: { columns: { node: 'bigint', beaten_at: 'bigint' } },
+const tables: Readonly<Record<string, string>> = {
+  plant_store: 'id bigint NOT NULL, schema_version bigint NOT NULL, PRIMARY KEY (id)',
+  plants: `id bigint NOT NULL, name text NOT NULL, tag text, created_at bigint NOT NULL,
+    created_by bigint NOT NULL, PRIMARY KEY (id)`,
+  tokens: `id bigint NOT NULL, name text NOT NULL, hash bytea NOT NULL, role text NOT NULL,
+    created_at bigint NOT NULL, expires_at bigint, revoked_at bigint, last_used_at bigint,
+    rotated_at bigint, rate_per_day bigint, burst bigint, made_by text, revoked_by text,
+    PRIMARY KEY (id)`,
+  sessions: `hash bytea NOT NULL, token_id bigint NOT NULL, expires_at bigint NOT NULL,
+    PRIMARY KEY (hash)`,
+  backups: `id bigint NOT NULL, file text NOT NULL, finished_at bigint NOT NULL,
+    plants bigint NOT NULL, digest text NOT NULL, PRIMARY KEY (id)`,
+  heartbeat: 'node bigint NOT NULL, beaten_at bigint NOT NULL, PRIMARY KEY (node)',
 };
 
 const uniqueIndexes: Readonly<Record<string, string>> = {
@@ -102,8 +65,8 @@ async function makeStore(query: Query): Promise<boolean> {
 
 /** Makes the tables and indexes that are missing. */
 export async function makeTables(query: Query): Promise<void> {
-  for (const [name, table] of Object.entries(tables))
-    await query(`CREATE TABLE IF NOT EXISTS ${name} (${definitionsOf(table).join(', ')})`);
+  for (const [name, definitions] of Object.entries(tables))
+    await query(`CREATE TABLE IF NOT EXISTS ${name} (${definitions})`);
   for (const [name, on] of Object.entries(uniqueIndexes))
     await query(`CREATE UNIQUE INDEX IF NOT EXISTS ${name} ON ${on}`);
   await query('CREATE INDEX IF NOT EXISTS plants_newest ON plants (created_at, id)');
@@ -131,56 +94,33 @@ async function readVersion(query: Query): Promise<number> {
  * The server silently skips a schema of the `search_path` that the role may not use; a store there
  * looks like no store.
  *
- * @throws StoreOpenError if such a schema comes before the first usable one, or none is there
+ * @throws StoreOpenError if the first schema of the path that exists is such a one, or none exists
  */
 export async function refuseHiddenSchema(query: Query): Promise<void> {
-  const rows = await searchPath(query);
+  const session = await query("SELECT current_setting('search_path'), current_user::text");
+  const [path, role] = session.rows[0] as [string, string];
+  const names = path.match(/"(?:[^"]|"")*"|[^,\s]+/g) ?? [];
+  const schemas = names.map((name) =>
+    name === '"$user"' ? role : name.replace(/^"(.*)"$/s, '$1').replaceAll('""', '"'),
+  );
+  const { rows } = await query(
+    `SELECT nspname::text, has_schema_privilege(oid, 'USAGE') FROM pg_namespace
+     WHERE nspname = ANY ($1::text[]) ORDER BY array_position($1::text[], nspname::text) LIMIT 1`,
+    [schemas],
+  );
+  const [schema, mayUse] = rows[0] ?? [];
   // Tables would be temporary: the path of each transaction ends with their schema.
-  if (rows.length === 0)
+  if (schema === undefined)
     throw new StoreOpenError(
       'the database has no schema of the search path; CREATE SCHEMA, or name another with ' +
         '?options=-csearch_path%3DSCHEMA',
     );
-  const usable = rows.findIndex(({ mayUse }) => mayUse);
-  const hidden = (usable < 0 ? rows : rows.slice(0, usable))[0];
-  if (hidden === undefined) return;
-  const { schema, role } = hidden;
+  if (mayUse) return;
   throw new StoreOpenError(
     `the role ${role} may not look into the schema ${schema}, so it cannot be told whether ` +
       `there is a store; GRANT USAGE ON SCHEMA ${schema} TO ${role}, or name another role or ` +
       'schema with --store',
   );
-}
-
-interface SearchedSchema {
-  readonly schema: string;
-  readonly role: string;
-  readonly mayUse: boolean;
-}
-
-/** Existing schemas of the search path, in order. */
-async function searchPath(query: Query): Promise<SearchedSchema[]> {
-  try {
-    const { rows: settings } = await query(
-      "SELECT current_setting('search_path'), current_user::text",
-    );
-    const [path, role] = settings[0] as [string, string];
-    const names = path.match(/"(?:[^"]|"")*"|[^,\s]+/g) ?? [];
-    const schemas = names.map((name) =>
-      name === '"$user"' ? role : name.replace(/^"(.*)"$/s, '$1').replaceAll('""', '"'),
-    );
-    const { rows } = await query(
-      `SELECT nspname::text, has_schema_privilege(oid, 'USAGE') FROM pg_namespace WHERE nspname =
-        ANY ($1::text[])
-       ORDER BY array_position($1::text[], nspname::text)`,
-      [schemas],
-    );
-    return rows.map(([schema, mayUse]) => ({ schema, role, mayUse }));
-  } catch (error) {
-    // An engine that has no such functions.
-    if (sqlState(error) === undefined) throw error;
-    return [];
-  }
 }
 
 /** @throws StoreOpenError if somebody else's table has the name of one of a store */

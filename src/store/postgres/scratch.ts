@@ -2,9 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { limits } from '../../limits.ts';
 import { type StoreError, StoreOpenError } from '../errors.ts';
 import type { PostgresLocation } from '../location.ts';
-import type { CommitPromise } from '../store.ts';
 import { openConnector } from './connector.ts';
-import { commitPromise } from './durability.ts';
 import { INSUFFICIENT_PRIVILEGE, sqlState } from './errors.ts';
 import { runOnce } from './pool.ts';
 import type { Query } from './transaction.ts';
@@ -24,8 +22,8 @@ export async function makeScratchSchema(location: PostgresLocation): Promise<Scr
     if (sqlState(error.cause) !== INSUFFICIENT_PRIVILEGE) throw error;
     const { user, database } = location;
     throw new StoreOpenError(
-      `${user} may make no schema in the database, for a scratch store; GRANT CREATE ON
-        DATABASE ${database} TO ${user}`,
+      `${user} may make no schema in the database, for a scratch store; ` +
+        `GRANT CREATE ON DATABASE ${database} TO ${user}`,
     );
   });
   return {
@@ -40,15 +38,6 @@ function withOptions(url: string, options: string): string {
   return `${url}${url.includes('?') ? '&' : '?'}options=${encodeURIComponent(options)}`;
 }
 
-/** What a commit in the database promises. @throws StoreError */
-export async function promiseOfPostgres(location: PostgresLocation): Promise<CommitPromise> {
-  const connection = await openConnector(location, callMs).connect(callMs);
-  connection.destroy();
-  return commitPromise(connection.settings);
-}
-
-const callMs = limits.postgres.scratchMs;
-
 function once<T>(location: PostgresLocation, work: (query: Query) => Promise<T>): Promise<T> {
-  return runOnce(openConnector(location, callMs), work, callMs);
+  return runOnce(openConnector(location, limits.postgres.scratchMs), work);
 }

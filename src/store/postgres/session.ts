@@ -11,12 +11,6 @@ export interface SessionSettings {
   readonly searchPath: string;
 }
 
-interface SessionRow extends SessionSettings {
-  readonly encoding: string;
-  readonly isInRecovery: boolean;
-  readonly isReadOnly: string;
-}
-
 /**
  * Reads the settings of a session, and leaves it as it is.
  *
@@ -27,14 +21,13 @@ export async function readSession(
   client: Client,
   options: string | undefined,
 ): Promise<SessionSettings> {
-  const { rows } = await client.query<SessionRow>(sessionSettings);
-  const [row] = rows;
+  const [row] = (await client.query(sessionSettings)).rows;
   if (row === undefined) throw new Error('it does not answer as PostgreSQL does');
   const { encoding, isInRecovery, isReadOnly, ...settings } = row;
   if (encoding !== 'UTF8') {
     throw new StoreOpenError(
-      `the database has the encoding ${encoding}; make one with CREATE DATABASE … ENCODING
-        'UTF8' TEMPLATE template0`,
+      `the database has the encoding ${encoding}; make one with ` +
+        "CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0",
     );
   }
   if (isInRecovery) throw new Error('it is a standby, which takes no writes');

@@ -1,18 +1,17 @@
+import { limits } from '../../limits.ts';
+import { plantOf } from '../plant-rows.ts';
 import type { CopiedPlant, PlantSnapshot } from '../plants.ts';
 import type { Connector } from './connector.ts';
 import { storeError } from './errors.ts';
-import { countPlants, snapshotPage } from './plant-rows.ts';
+import { countPlants, rowPage } from './plant-rows.ts';
 import { within } from './pool.ts';
 import { type Query, snapshot } from './transaction.ts';
 
-/** A read transaction on its own connection. @param readMs time per query @throws StoreError */
-export async function openPostgresSnapshot(
-  connector: Connector,
-  readMs: number,
-): Promise<PlantSnapshot> {
-  const connection = await connector.connect(readMs);
+/** A read transaction on its own connection. @throws StoreError */
+export async function openPostgresSnapshot(connector: Connector): Promise<PlantSnapshot> {
+  const connection = await connector.connect();
   const run = <T>(work: (query: Query) => Promise<T>) =>
-    within(connection, readMs, work).catch((error) => {
+    within(connection, connector.callMs, work).catch((error) => {
       throw storeError(error);
     });
   try {
@@ -37,11 +36,15 @@ async function begin(query: Query): Promise<void> {
 async function* pages(
   run: <T>(work: (query: Query) => Promise<T>) => Promise<T>,
 ): AsyncGenerator<readonly CopiedPlant[]> {
+  const { snapshotPagePlants, snapshotPageChars } = limits.store;
   let after: bigint | undefined;
   for (;;) {
-    const { plants, isLast } = await run((query) => snapshotPage(query, after));
-    if (plants.length > 0) yield plants;
+    const next = [['id > ?', after]] as const;
+    const { rows, isLast } = await run((query) =>
+      rowPage(query, 'id', next, snapshotPagePlants, snapshotPageChars),
+    );
+    if (rows.length > 0) yield rows.map(plantOf);
     if (isLast) return;
-    after = plants.at(-1)?.id;
+    after = rows.at(-1)?.[0];
   }
 }

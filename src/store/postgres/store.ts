@@ -12,14 +12,15 @@ import {
   writerLayout,
 } from '../../threads/measures.ts';
 import { sharedCounter, sharedMemory } from '../../threads/shared-counter.ts';
-import { demandShared, type OpenOptions, type StoreOptions } from '../engine.ts';
+import type { OpenOptions, StoreOptions } from '../engine.ts';
 import type { PostgresLocation } from '../location.ts';
 import { demandNewest } from '../schema-version.ts';
 import { changes } from '../small-tables.ts';
-import { callsOf, stepsOf } from '../steps.ts';
+import { callsOf } from '../steps.ts';
 import type { CommitPromise, SharedStore, Store, StoreReader, StoreShare } from '../store.ts';
-import { checkedConnector } from './checked-connector.ts';
+import type { Connection } from './connection.ts';
 import { openConnector } from './connector.ts';
+import { commitPromise } from './durability.ts';
 import { beat, forgetOldBeats } from './heartbeat.ts';
 import { postgresText } from './location.ts';
 import { createPlants } from './plants.ts';
@@ -40,24 +41,24 @@ export async function openPostgresStore(
   location: PostgresLocation,
   options: OpenOptions,
 ): Promise<SharedStore> {
-  const { callMs, mayMake } = options;
+  const { mayMake } = options;
   const writers: Measures<typeof writerLayout>[] = [];
-  const { starving } = sharedMemory(['starving']);
+  const { memory } = sharedMemory(['memory']);
   const share = () => {
     const measures = measuresMemory(writerLayout);
     writers.push(measuresIn(writerLayout, measures));
-    return { measures, starving };
+    return { memory, measures };
   };
   const { pool, store, promise } = connected(location, share(), options);
   let isNew = false;
   try {
-    if (mayMake) isNew = await pool.run(ensureSchema, callMs);
+    if (mayMake) isNew = await pool.run(ensureSchema);
     await pool.run(async (query) => {
       const version = await demandStore(query, location);
       demandNewest(version, 'the store in the database', postgresText(location));
       await refuseChangedTables(query);
-    }, callMs);
-    await pool.run((query) => forgetOldBeats(query, Date.now()), callMs);
+    });
+    await pool.run((query) => forgetOldBeats(query, Date.now()));
   } catch (error) {
     pool.close();
     throw error;
@@ -70,7 +71,7 @@ export async function openPostgresStore(
     promise,
     metrics: {
       writers,
-      plantsBytes: () => pool.run(plantsBytes, callMs),
+      plantsBytes: () => pool.run(plantsBytes),
       connections: () => sumOf(writers.map(({ connections }) => connections))[0],
     },
   };
@@ -93,12 +94,12 @@ export async function openPostgresReader(
   const connector = openConnector(location, readMs);
   const pool = openPool(connector, 1);
   try {
-    await pool.run((query) => demandStore(query, location), readMs);
+    await pool.run((query) => demandStore(query, location));
   } catch (error) {
     pool.close();
     throw error;
   }
-  return readerOn(location, connector, pool, readMs);
+  return readerOn(location, connector, pool);
 }
 
 function connected(
@@ -107,29 +108,28 @@ function connected(
   { callMs, acceptsLostCommits }: StoreOptions,
 ) {
   let promise: CommitPromise | undefined;
-  const measures = measuresIn(writerLayout, demandShared(share.measures));
-  const connector = checkedConnector(openConnector(location, callMs, acceptsLostCommits), {
-    acceptsLostCommits,
-    onPromise: (newest) => {
-      promise = newest;
-    },
-    onConnections: (change) => count(measures.connections, change),
-  });
+  const measures = measuresIn(writerLayout, share.measures);
+  const onConnection = ({ settings, client }: Connection) => {
+    promise = commitPromise(settings);
+    count(measures.connections, 1);
+    client.once('end', () => count(measures.connections, -1));
+  };
+  const connector = openConnector(location, callMs, acceptsLostCommits, onConnection);
   // One more connection: tokens are read while all others create plants.
-  const starving = sharedCounter(demandShared(share.starving));
+  const starving = sharedCounter(share.memory);
   const pool = openPool(connector, limits.postgres.batchesMax + 1, starving);
   const store = {
-    ...readerOn(location, connector, pool, callMs),
-    ...writesOn(pool, measures, callMs),
+    ...readerOn(location, connector, pool),
+    ...writesOn(pool, measures),
   };
   return { pool, store, promise: () => promise };
 }
 
 type Writes = Omit<Store, keyof StoreReader>;
 
-function writesOn(pool: Pool, measures: Measures<typeof writerLayout>, callMs: number): Writes {
+function writesOn(pool: Pool, measures: Measures<typeof writerLayout>): Writes {
   const node = randomBytes(8).readBigInt64BE();
-  const write = <T>(work: (query: Query) => Promise<T>) => pool.run(work, callMs);
+  const write = <T>(work: (query: Query) => Promise<T>) => pool.run(work);
   const confirm = (query: Query) => beat(query, node, Date.now());
   return {
     batchesMax: limits.postgres.batchesMax,
@@ -141,7 +141,7 @@ function writesOn(pool: Pool, measures: Measures<typeof writerLayout>, callMs: n
       return outcomes;
     },
     copyPlants: (plants) => write((query) => createPlants(query, plants, 0, confirm)),
-    ...callsOf(changes, (call) => write((query) => runChange(query, stepsOf(changes, call)))),
+    ...callsOf(changes, (begin) => write((query) => runChange(query, begin()))),
     beat: (atMs) => write((query) => beat(query, node, atMs)),
   };
 }

@@ -1,25 +1,17 @@
 import { limits } from '../../limits.ts';
 import { StoreOpenError } from '../errors.ts';
 import type { PostgresLocation } from '../location.ts';
-import { addedToTokens, schemaVersion } from '../schema-version.ts';
+import { schemaVersion, tokenUpgrade } from '../schema-version.ts';
 import { openConnector } from './connector.ts';
 import { INSUFFICIENT_PRIVILEGE, LOCK_NOT_AVAILABLE, sqlState } from './errors.ts';
 import { runOnce } from './pool.ts';
 import { makeTables, refuseChangedTables, versionOf } from './schema.ts';
 import { inTransaction, type Query } from './transaction.ts';
 
-/** Versions of the schema. */
-export interface SchemaChange {
-  readonly from: number;
-  readonly to: number;
-}
-
-/** @returns undefined if the store needs no upgrade, or does not exist @throws StoreOpenError */
-export async function outdatedPostgres(
-  location: PostgresLocation,
-): Promise<SchemaChange | undefined> {
-  const from = await once(location, versionOf);
-  return from === 0 || from === schemaVersion ? undefined : { from, to: schemaVersion };
+/** @returns the version of an older schema; otherwise undefined @throws StoreOpenError */
+export async function outdatedPostgres(location: PostgresLocation): Promise<number | undefined> {
+  const version = await once(location, versionOf);
+  return version === 0 || version === schemaVersion ? undefined : version;
 }
 
 /**
@@ -51,10 +43,7 @@ async function upgradeTables(query: Query): Promise<void> {
   await query(`SET LOCAL lock_timeout = ${limits.postgres.upgradeLockMs}`);
   await query('SELECT id FROM plant_store WHERE id = 1 FOR UPDATE');
   if ((await versionOf(query)) !== schemaVersion) {
-    for (const column of addedToTokens('bigint', 'text'))
-      await query(`ALTER TABLE tokens ADD COLUMN IF NOT EXISTS ${column}`);
-    // Its condition is another one today.
-    await query('DROP INDEX IF EXISTS tokens_name_in_force');
+    for (const statement of tokenUpgrade('bigint', 'text')) await query(statement);
     await makeTables(query);
   }
   await refuseChangedTables(query);
@@ -67,7 +56,10 @@ async function upgradeTables(query: Query): Promise<void> {
  */
 async function sessionsOnTables(query: Query): Promise<string> {
   const { rows } = await query(
-    `SELECT DISTINCT pid, application_name, usename::text, extract(epoch FROM query_start)::bigint,
+    `SELECT DISTINCT format('process %s (%s, user %s%s)', pid,
+        coalesce(nullif(application_name, ''), 'without a name'), usename,
+        to_char(query_start AT TIME ZONE 'UTC',
+          '", whose query began at "YYYY-MM-DD"T"HH24:MI:SS"Z"')),
       xact_start
      FROM pg_locks JOIN pg_stat_activity USING (pid)
      WHERE granted AND pid <> pg_backend_pid() AND datname = current_database()
@@ -76,17 +68,9 @@ async function sessionsOnTables(query: Query): Promise<string> {
      ORDER BY xact_start NULLS FIRST LIMIT 3`,
     [limits.postgres.upgradeLockMs],
   );
-  const sessions = rows.map(([pid, application, user, startSeconds]) => {
-    const start = startSeconds && new Date(Number(startSeconds) * 1_000).toISOString();
-    return (
-      `process ${pid} (${application || 'without a name'}, user ` +
-      `${user}${start ? `, whose query began at ${start}` : ''})`
-    );
-  });
-  return sessions.join(', ') || 'a session that has ended meanwhile';
+  return rows.map(([session]) => session).join(', ') || 'a session that has ended meanwhile';
 }
 
 function once<T>(location: PostgresLocation, work: (query: Query) => Promise<T>): Promise<T> {
-  const { upgradeStepMs } = limits.postgres;
-  return runOnce(openConnector(location, upgradeStepMs), work, upgradeStepMs);
+  return runOnce(openConnector(location, limits.postgres.upgradeStepMs), work);
 }

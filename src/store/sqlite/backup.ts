@@ -56,8 +56,7 @@ async function copyPages(
       rate: limits.sqlite.backupStepPages,
       progress({ totalPages, remainingPages }) {
         fdatasyncSync(descriptor);
-        const percent = Math.floor(100 - (100 * remainingPages) / totalPages);
-        onProgress(`copying: ${percent} %`, {
+        onProgress('copying', {
           done: (totalPages - remainingPages) * pageBytes,
           total: totalPages * pageBytes,
           unit: 'bytes',

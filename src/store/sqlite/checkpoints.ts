@@ -1,61 +1,65 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { limits } from '../../limits.ts';
-import { sizeText } from '../../quantity-text.ts';
-import { StoreError } from '../errors.ts';
-import { walBytesKept } from './database.ts';
+import { inTransaction, walBytesKept } from './database.ts';
 import { storeError } from './errors.ts';
 import { pragma } from './schema.ts';
-
-export interface Checkpoints {
-  /**
-   * Call it after each transaction.
-   *
-   * @returns whether a checkpoint has copied the whole WAL: the next write begins the WAL again
-   * @throws StoreError only if `fatal`
-   */
-  checkpointIfDue(): boolean;
-  /** Call it before creates. @throws StoreError if the WAL is full and readers prevent its reset */
-  demandRoom(): void;
-}
-
-/** Bytes of a page in the WAL besides the page (sqlite.org/fileformat2.html#walformat). */
-const frameHeadBytes = 24;
+import type { SharedWrites } from './shared-writes.ts';
+import { prepareTransactions } from './transactions.ts';
 
 /**
  * Checkpoints (sqlite.org/wal.html#ckpt) keep the WAL small. SQLite's own checkpoint would run
  * inside a commit that has not been answered, and ignore a failed sync.
  *
- * The WAL is reset when all of it has been copied and no reader uses it. Overlapping readers leave
- * no such moment, so the writer waits for readers of a large WAL from time to time: readers that
- * begin during the wait use only the file.
+ * Most pages are copied while creates go on. The rest is copied under the lock, and so the WAL can
+ * begin again: it does where all of it has been copied and no reader uses it. Overlapping readers
+ * leave no such moment, so a large WAL waits for readers from time to time: readers that begin
+ * during the wait use only the file.
  *
  * @param onCopied gets the duration of each checkpoint
+ * @returns a function that checkpoints if enough pages have been written. It throws only StoreError
+ * that is fatal
  */
 export function prepareCheckpoints(
   db: DatabaseSync,
+  { lock, failure, noteWalBytes }: SharedWrites,
   onCopied: (tookMs: number) => void,
-): Checkpoints {
+): () => void {
   const measure = db.prepare('PRAGMA wal_checkpoint(NOOP)');
   const copy = db.prepare('PRAGMA wal_checkpoint(PASSIVE)');
   const copyForReaders = db.prepare('PRAGMA wal_checkpoint(RESTART)');
-  const frameBytes = frameHeadBytes + pragma(db, 'page_size');
-  let pages = 0;
+  const { beat } = prepareTransactions(db);
+  /** Bytes of a page in the WAL (sqlite.org/fileformat2.html#walformat). */
+  const frameBytes = 24 + pragma(db, 'page_size');
   let pagesAtLast = 0;
   let waitedAtMs = Number.NEGATIVE_INFINITY;
 
-  function isToWait(): boolean {
+  function measurePages(): number {
+    const pages = Number(measure.get()?.['log']);
+    noteWalBytes(pages * frameBytes);
+    return pages;
+  }
+
+  function isDue(): boolean {
+    const pages = measurePages();
+    // The WAL has begun again.
+    if (pages < pagesAtLast) pagesAtLast = 0;
     return (
-      pages * frameBytes > limits.sqlite.walBytesKept &&
-      performance.now() - waitedAtMs > limits.sqlite.readersEveryMs
+      pages - pagesAtLast >= limits.sqlite.checkpointPages ||
+      pages * frameBytes >= limits.sqlite.walBytesMax
     );
   }
 
-  /** The next write resets the WAL, unless a reader took longer. */
-  function waitForReaders(): boolean {
+  /** @returns whether the whole WAL is in the file */
+  function copyRest(): boolean {
+    const nowMs = performance.now();
+    const bytes = measurePages() * frameBytes;
+    const isFull = bytes >= limits.sqlite.walBytesMax;
+    const isTime = nowMs - waitedAtMs > limits.sqlite.readersEveryMs;
+    if (!isFull && (!isTime || bytes <= limits.sqlite.walBytesKept)) return tryCheckpoint(copy);
+    waitedAtMs = nowMs;
     db.exec(`PRAGMA busy_timeout = ${limits.sqlite.readersMs}`);
     const isWhole = tryCheckpoint(copyForReaders);
     db.exec('PRAGMA busy_timeout = 0');
-    waitedAtMs = performance.now();
     return isWhole;
   }
 
@@ -68,32 +72,38 @@ export function prepareCheckpoints(
     db.exec(`PRAGMA journal_size_limit = ${bytes}`);
   }
 
-  return {
-    checkpointIfDue() {
-      pages = Number(measure.get()?.['log']);
-      // The WAL was reset.
-      if (pages < pagesAtLast) pagesAtLast = 0;
-      if (pages - pagesAtLast < limits.sqlite.checkpointPages) return false;
-      pagesAtLast = pages;
-      const startedMs = performance.now();
-      const isWhole = isToWait() ? waitForReaders() : tryCheckpoint(copy);
+  /**
+   * The first write begins the WAL again, and syncs its header. At once: the lock of a reader that
+   * begins now would not keep the WAL. Litestream, which reads the WAL itself, would then take torn
+   * pages into its replica.
+   */
+  function beginWal(): void {
+    try {
+      inTransaction(db, 0, () => beat(Date.now()));
+    } catch (error) {
+      demandPassing(error);
+    }
+  }
+
+  function finish(): void {
+    lock.acquireBlocking();
+    try {
+      if (failure()) return;
+      const isWhole = copyRest();
       limitWal(isWhole);
-      onCopied(performance.now() - startedMs);
-      return isWhole;
-    },
-    demandRoom() {
-      // Only a RESTART checkpoint tells whether the next write resets the WAL.
-      if (pages * frameBytes < limits.sqlite.walBytesMax) return;
-      const isWhole = copyForReaders.get()?.['busy'] === 0;
-      limitWal(isWhole);
-      if (isWhole) return;
-      throw new StoreError(
-        'unavailable',
-        `the WAL has grown to ${sizeText(limits.sqlite.walBytesMax)}, because another ` +
-          'program has been reading the store for long; creates are refused until that ' +
-          'program ends',
-      );
-    },
+      if (isWhole) beginWal();
+      pagesAtLast = measurePages();
+    } finally {
+      lock.release();
+    }
+  }
+
+  return () => {
+    if (failure() || !isDue()) return;
+    const startedMs = performance.now();
+    tryCheckpoint(copy);
+    finish();
+    onCopied(performance.now() - startedMs);
   };
 }
 
@@ -101,10 +111,16 @@ export function prepareCheckpoints(
 function tryCheckpoint(checkpoint: StatementSync): boolean {
   try {
     const row = checkpoint.get();
-    return row?.['log'] === row?.['checkpointed'];
+    return row?.['busy'] === 0 && row['log'] === row['checkpointed'];
   } catch (error) {
     // The WAL still has the pages. A full disk may have space by the next checkpoint.
-    if (storeError(error).failure !== 'unavailable') throw error;
+    demandPassing(error);
     return false;
   }
+}
+
+/** @throws StoreError if the store is unreliable from now on */
+function demandPassing(error: unknown): void {
+  const { failure } = storeError(error);
+  if (failure !== 'unavailable') throw storeError(error);
 }

@@ -48,10 +48,22 @@ export function openForWriting(
     const isNew = version === 0 && inTransaction(db, openMs, () => makeSchema(db, path));
     refuseDamage(db, path);
     syncByCheckpoint(db);
-    // From now on `inTransaction` waits for locks.
-    db.exec('PRAGMA busy_timeout = 0');
+    prepareWrites(db);
     return { db, isNew };
   });
+}
+
+/** A further connection to a store that `openForWriting` has opened. */
+export function openAgain(path: string): DatabaseSync {
+  const db = new DatabaseSync(path);
+  setDurability(db);
+  prepareWrites(db);
+  return db;
+}
+
+/** The writer syncs the WAL, and waits for locks, by itself. */
+function prepareWrites(db: DatabaseSync): void {
+  db.exec('PRAGMA synchronous = NORMAL; PRAGMA busy_timeout = 0');
 }
 
 /**
@@ -112,9 +124,9 @@ export function setDurability(db: DatabaseSync): void {
   db.exec('PRAGMA synchronous = FULL');
   // On macOS, fsync(2) leaves data in the cache of the drive.
   db.exec('PRAGMA fullfsync = ON');
-  // The writer checkpoints (`prepareCheckpoints`).
+  // A thread of its own checkpoints (`prepareCheckpoints`).
   db.exec('PRAGMA wal_autocheckpoint = 0');
-  db.exec(`PRAGMA journal_size_limit = ${walBytesKept(db)}`);
+  db.exec(`PRAGMA journal_size_limit = ${limits.sqlite.walBytesKept}`);
 }
 
 /**
@@ -133,7 +145,7 @@ export function walBytesKept(db: DatabaseSync): number {
 function enterWalMode(db: DatabaseSync, path: string): void {
   // SQLite itself does not wait while another process changes the mode.
   const setMode = () => db.prepare('PRAGMA journal_mode = WAL').get()?.['journal_mode'];
-  const mode = retryWhileBusy(openMs, setMode, (error) => error);
+  const mode = retryWhileBusy(openMs, setMode);
   if (mode === 'wal') return;
   // Without shared memory on the file system, SQLite keeps the old mode without an error.
   throw new StoreOpenError(
@@ -177,14 +189,37 @@ export function openForReading(path: string): ReadFile {
 }
 
 /**
- * Runs `change` in a transaction that is durable on return (`synchronous=FULL`), or rolls it back
- * and throws.
+ * Runs `change` in a transaction, or rolls it back and throws. With `synchronous=FULL`, the
+ * transaction is durable on return.
  *
  * Tries every millisecond: SQLite's busy handler backs off to 100 ms, and may never meet the short
  * gaps of a writer under full load.
  */
 export function inTransaction<T>(db: DatabaseSync, lockMs: number, change: () => T): T {
-  begin(db, lockMs);
+  retryWhileBusy(lockMs, () => db.exec('BEGIN IMMEDIATE'), lockedFor(lockMs));
+  return commitOrRollBack(db, change);
+}
+
+/** @returns false if another process has the lock of the store */
+export function tryBegin(db: DatabaseSync): boolean {
+  try {
+    db.exec('BEGIN IMMEDIATE');
+    return true;
+  } catch (error) {
+    if (sqliteCode(error) !== SQLITE_BUSY) throw error;
+    return false;
+  }
+}
+
+export function lockedFor(lockMs: number): StoreError {
+  return new StoreError(
+    'unavailable',
+    `another process has kept the store locked for ${lockMs} ms`,
+  );
+}
+
+/** Ends the transaction that has begun. */
+export function commitOrRollBack<T>(db: DatabaseSync, change: () => T): T {
   try {
     const result = change();
     db.exec('COMMIT');
@@ -196,23 +231,15 @@ export function inTransaction<T>(db: DatabaseSync, lockMs: number, change: () =>
   }
 }
 
-function begin(db: DatabaseSync, lockMs: number): void {
-  const locked = (cause: unknown) =>
-    new StoreError('unavailable', `another process has kept the store locked for ${lockMs} ms`, {
-      cause,
-    });
-  retryWhileBusy(lockMs, () => db.exec('BEGIN IMMEDIATE'), locked);
-}
-
 /** Tries every millisecond, for at most `lockMs`. @param locked the error to throw then */
-function retryWhileBusy<T>(lockMs: number, work: () => T, locked: (cause: unknown) => unknown): T {
+function retryWhileBusy<T>(lockMs: number, work: () => T, locked?: Error): T {
   const deadline = performance.now() + lockMs;
   for (;;) {
     try {
       return work();
     } catch (error) {
       if (sqliteCode(error) !== SQLITE_BUSY) throw error;
-      if (performance.now() > deadline) throw locked(error);
+      if (performance.now() > deadline) throw locked ?? error;
       Atomics.wait(pause, 0, 0, 1);
     }
   }

@@ -1,7 +1,7 @@
 import { existsSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, extname, join, resolve } from 'node:path';
 import { withoutLinks } from '../../disk/files.ts';
-import { demandShared, type Engine } from '../engine.ts';
+import type { Engine } from '../engine.ts';
 import type { OnProgress, StoreFault, StoreFigures } from '../inspection.ts';
 import { firstTokenName, type SqliteLocation, sqliteCompanions } from '../location.ts';
 import type { ClaimedStore } from './claim.ts';
@@ -50,7 +50,7 @@ export function sqliteEngine({ path }: SqliteLocation): SqliteEngine {
       return statSync(`${realpathSync.native(path)}-wal`, { throwIfNoEntry: false })?.size ?? 0;
     },
     open: async ({ callMs, mayMake }) => (await stores()).openSqliteStore(path, callMs, mayMake),
-    join: async ({ port }) => (await stores()).joinSqliteStore(path, demandShared(port)),
+    join: async (share, { callMs }) => (await stores()).joinSqliteStore(path, share, callMs),
     openReader: async () => (await import('./reader.ts')).openSqliteReader(path),
     inspect: async (_, onProgress) =>
       (await tasks()).runTask({ task: 'read the store', path }, onProgress),

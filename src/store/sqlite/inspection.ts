@@ -4,7 +4,7 @@ import type { OnProgress, PlantFigures, StoreFault, StoreFigures } from '../insp
 import { unknownVersion } from '../schema-version.ts';
 import { openForReading } from './database.ts';
 import { SQLITE_CORRUPT, SQLITE_NOTADB, sqliteCode } from './errors.ts';
-import { countPlants } from './plant-rows.ts';
+import { countPlants, rowsOf } from './plant-rows.ts';
 import { openToRead } from './read-file.ts';
 import { applicationId, pragma, releasedVersions, schemaFaultOf } from './schema.ts';
 
@@ -52,18 +52,15 @@ function inspect(db: DatabaseSync, onProgress: OnProgress): StoreFigures | Store
   return { schemaVersion: pragma(db, 'user_version'), ...readPlants(db, onProgress) };
 }
 
-/** Rows are arrays: this reads more than a million plants a second. */
+/** Reads more than a million plants a second. */
 function readPlants(db: DatabaseSync, onProgress: OnProgress): PlantFigures {
-  const select = db.prepare('SELECT id, name, tag FROM plants ORDER BY id');
-  select.setReadBigInts(true);
-  select.setReturnArrays(true);
   const total = countPlants(db);
   const digest = openDigest((done) =>
-    onProgress(`reading the plants: ${done}`, { done, total, unit: 'plants' }),
+    onProgress('reading the plants', { done, total, unit: 'plants' }),
   );
-  for (const row of select.iterate()) {
-    const [id, name, tag] = row as unknown as [bigint, string, string | null];
+  const text = 'SELECT id, name, tag FROM plants ORDER BY id';
+  type Row = [id: bigint, name: string, tag: string | null];
+  for (const [id, name, tag] of rowsOf<Row>(db, { text, values: [] }))
     digest.add({ id, name, tag: tag ?? undefined });
-  }
   return digest.figures();
 }

@@ -1,59 +1,42 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { int64Max } from '../../contract/int64.ts';
 import { limits } from '../../limits.ts';
-import {
-  type NewestWindow,
-  type PlacedPlant,
-  parsePosition,
-  positionText,
-} from '../plant-search.ts';
+import type { Place, Window } from '../plant-search.ts';
 import type { PlantFilter } from '../plants.ts';
-import { charsOf, type PlantSource, selectPlants, storedPlant } from './plant-rows.ts';
+import { type PlantSource, readWindow } from './plant-rows.ts';
 
 /*
  * The newest plants, from the journal of arrivals, back from its end. An index on their times would
  * cost a create more time and half again of the disk.
  */
 
-/** One plant of the journal. A search goes on before it: at lower indexes, and earlier rows. */
+/** One plant of the journal: the row, and the index in the row. */
 interface Slot {
   readonly seq: number;
   readonly index: number;
-  readonly id?: bigint;
+  readonly id: bigint;
 }
 
-const atEnd: Slot = { seq: Number.MAX_SAFE_INTEGER, index: Number.MAX_SAFE_INTEGER };
+const atEnd: Place = [int64Max, int64Max];
 
-/** @param filter its `limit` counts the plants of this window */
-export function newestWindow(
+/**
+ * A window of plants in the journal, back from a place: a row, and an index in the row. The search
+ * goes on at lower indexes, and in earlier rows.
+ */
+export function windowBefore(
   db: DatabaseSync,
-  position: string | undefined,
+  place: Place | undefined,
   plantsMax: number,
   filter: PlantFilter,
-): NewestWindow | undefined {
-  const from = position === undefined ? atEnd : slotAt(position);
-  if (from === undefined) return undefined;
-  const { slots, isLast } = slotsBefore(db, from, plantsMax, filter.sinceMs);
-  const last = slots.at(-1);
-  const found: PlacedPlant[] = [];
-  let chars = 0;
-  for (const row of selectPlants(db, { ...filter, limit: -1 }, sourceOf(slots))) {
-    const plant = storedPlant(row);
-    found.push({ plant, position: textOf(slots[Number(row['place'])] as Slot) });
-    chars += charsOf(plant);
-    const isFull = found.length >= filter.limit || chars >= limits.store.listPageChars;
-    if (isFull) return { found, isWhole: false, next: found.at(-1)?.position };
-  }
-  return { found, isWhole: true, next: isLast || last === undefined ? undefined : textOf(last) };
+): Window {
+  const { slots, isLast } = slotsBefore(db, place ?? atEnd, plantsMax, filter.sinceMs);
+  const places = (index: number) => placeOf(slots.at(index) as Slot);
+  const next = isLast ? undefined : places(-1);
+  return readWindow(db, filter, sourceOf(slots), (key) => places(Number(key)), next);
 }
 
-function slotAt(position: string): Slot | undefined {
-  const [seq, index] = parsePosition(position) ?? [];
-  if (seq === undefined || index === undefined) return undefined;
-  return { seq: Number(seq), index: Number(index) };
-}
-
-function textOf({ seq, index }: Slot): string {
-  return positionText(BigInt(seq), BigInt(index));
+function placeOf({ seq, index }: Slot): Place {
+  return [BigInt(seq), BigInt(index)];
 }
 
 /**
@@ -62,7 +45,7 @@ function textOf({ seq, index }: Slot): string {
  */
 function slotsBefore(
   db: DatabaseSync,
-  from: Slot,
+  [fromSeq, fromIndex]: Place,
   plantsMax: number,
   sinceMs = -Infinity,
 ): { slots: Slot[]; isLast: boolean } {
@@ -70,12 +53,13 @@ function slotsBefore(
     'SELECT seq, created_at AS atMs, ids FROM arrivals WHERE seq <= ? ORDER BY seq DESC',
   );
   const slots: Slot[] = [];
-  for (const row of rows.iterate(from.seq)) {
+  for (const row of rows.iterate(fromSeq as bigint)) {
     const { seq, atMs, ids } = row as unknown as { seq: number; atMs: number; ids: Uint8Array };
     if (atMs < sinceMs - limits.store.clocksApartMs) break;
     // A copy, because the bytes of a row may begin at any address.
     const plants = new BigInt64Array(new Uint8Array(ids).buffer);
-    const end = seq === from.seq ? Math.min(from.index, plants.length) : plants.length;
+    const isFirst = BigInt(seq) === fromSeq;
+    const end = isFirst ? Math.min(Number(fromIndex), plants.length) : plants.length;
     for (let index = end - 1; index >= 0; index -= 1) {
       slots.push({ seq, index, id: plants[index] as bigint });
       if (slots.length >= plantsMax) return { slots, isLast: false };
@@ -93,8 +77,8 @@ function sourceOf(slots: readonly Slot[]): PlantSource {
   return {
     from: 'json_each(?) AS slot CROSS JOIN plants ON plants.id = slot.value',
     values: [`[${slots.map(({ id }) => id)}]`],
-    place: 'slot.key',
-    order: undefined,
+    key: 'slot.key',
+    order: '',
     conditions: [],
   };
 }

@@ -55,18 +55,15 @@ function openWithoutLocks(path: string): ReadFile | undefined {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, limits.sqlite.fileTimeMs);
   const file = realpathSync(path);
   if (hasContent(`${file}-wal`) || hasContent(`${file}-journal`)) return undefined;
-  return openImmutable(path, () => {
+  // SQLite takes no locks, and ignores a WAL (sqlite.org/uri.html#uriimmutable).
+  const url = new URL('?immutable=1', pathToFileURL(resolve(path)));
+  return readFileOn(new DatabaseSync(url, { readOnly: true }), () => {
     if (stampOf(path) === before) return;
     throw new StoreError(
       'unavailable',
       `another program has written to ${path} during the read; run the command again`,
     );
   });
-}
-
-/** Opens a file that no other connection changes. @throws errors of SQLite */
-function openImmutable(path: string, demandUnchanged?: () => void): ReadFile {
-  return readFileOn(new DatabaseSync(immutableUrl(path), { readOnly: true }), demandUnchanged);
 }
 
 function readFileOn(db: DatabaseSync, demandUnchanged = () => {}): ReadFile {
@@ -93,14 +90,4 @@ function stampOf(path: string): string {
 
 function hasContent(path: string): boolean {
   return (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0;
-}
-
-/**
- * The address of a file that no other connection changes. SQLite takes no locks, and ignores a WAL
- * (sqlite.org/uri.html#uriimmutable).
- */
-function immutableUrl(path: string): URL {
-  const url = pathToFileURL(resolve(path));
-  url.searchParams.set('immutable', '1');
-  return url;
 }

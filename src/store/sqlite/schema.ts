@@ -101,13 +101,6 @@ export function refuseSchemaFault(db: DatabaseSync, path: string): void {
   );
 }
 
-function foreignError(path: string): StoreOpenError {
-  return new StoreOpenError(
-    `${path} is an SQLite database of another program, not a plant store; choose another ` +
-      'file with --store',
-  );
-}
-
 /** The parts of each table and index, by its name. */
 function schemaOf(db: DatabaseSync): Map<string, string[]> {
   const rows = db.prepare('SELECT name, sql FROM sqlite_schema').all();
@@ -151,7 +144,10 @@ export function schemaVersionOf(db: DatabaseSync, path: string): number {
   if ((id === 0 || id === applicationId) && db.prepare(foreign).get() === undefined) return 0;
   // Another process may have made the store between the two reads.
   if (id === 0 && pragma(db, 'application_id') === applicationId) return schemaVersionOf(db, path);
-  throw foreignError(path);
+  throw new StoreOpenError(
+    `${path} is an SQLite database of another program, not a plant store; choose another ` +
+      'file with --store',
+  );
 }
 
 /** The value of a pragma that has a number. */

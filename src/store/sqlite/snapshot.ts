@@ -1,8 +1,9 @@
 import { limits } from '../../limits.ts';
+import { type PlantRow, plantColumns, plantOf } from '../plant-rows.ts';
 import type { CopiedPlant, PlantSnapshot } from '../plants.ts';
 import { openForReading } from './database.ts';
 import { withStoreErrors } from './errors.ts';
-import { countPlants } from './plant-rows.ts';
+import { charsOf, countPlants, rowsOf } from './plant-rows.ts';
 import type { ReadFile } from './read-file.ts';
 
 /** A read transaction on its own connection. @throws StoreOpenError, errors of SQLite */
@@ -18,14 +19,10 @@ export function openSqliteSnapshot(path: string): PlantSnapshot {
   };
 }
 
-type Row = [id: bigint, name: string, tag: string | null, createdAtMs: bigint, createdBy: bigint];
-
-/** Rows are arrays, and come in pages: otherwise this is the slowest step of an export. */
+/** Plants come in pages: otherwise this is the slowest step of an export. */
 async function* pages({ db, read }: ReadFile): AsyncGenerator<readonly CopiedPlant[]> {
-  const select = db.prepare('SELECT id, name, tag, created_at, created_by FROM plants ORDER BY id');
-  select.setReadBigInts(true);
-  select.setReturnArrays(true);
-  const rows = select.iterate();
+  const text = `SELECT ${plantColumns} FROM plants ORDER BY id`;
+  const rows = rowsOf<PlantRow>(db, { text, values: [] })[Symbol.iterator]();
   for (;;) {
     const page = withStoreErrors(() => read(() => nextPage(rows)));
     if (page.length === 0) return;
@@ -33,21 +30,14 @@ async function* pages({ db, read }: ReadFile): AsyncGenerator<readonly CopiedPla
   }
 }
 
-function nextPage(rows: Iterator<unknown>): CopiedPlant[] {
+function nextPage(rows: Iterator<PlantRow>): CopiedPlant[] {
   const page: CopiedPlant[] = [];
   let chars = 0;
   while (chars < limits.store.snapshotPageChars && page.length < limits.store.snapshotPagePlants) {
     const row = rows.next();
     if (row.done) break;
-    const [id, name, tag, createdAtMs, createdBy] = row.value as Row;
-    page.push({
-      id,
-      name,
-      tag: tag ?? undefined,
-      createdAtMs: Number(createdAtMs),
-      createdBy: Number(createdBy),
-    });
-    chars += 1 + name.length + (tag?.length ?? 0);
+    page.push(plantOf(row.value));
+    chars += charsOf(row.value);
   }
   return page;
 }

@@ -1,15 +1,38 @@
 import { statSync } from 'node:fs';
-import type { MessagePort } from 'node:worker_threads';
-import { measuresIn, measuresMemory, writerLayout } from '../../threads/measures.ts';
+import type { DatabaseSync } from 'node:sqlite';
+import type { Worker } from 'node:worker_threads';
+import { startThread } from '../../program.ts';
+import {
+  type Measures,
+  measuresIn,
+  measuresMemory,
+  observe,
+  plantsBounds,
+  secondsBounds,
+  writerLayout,
+} from '../../threads/measures.ts';
+import type { CopiedPlant, PlantToCreate } from '../plants.ts';
 import { changes } from '../small-tables.ts';
 import { callsOf } from '../steps.ts';
-import type { SharedStore, Store, StoreReader } from '../store.ts';
-import { columnsOf, columnsOfCopied, outcomesOf } from './batch.ts';
-import { openSqliteReader } from './reader.ts';
-import { startWriterThread, type Writer, writerAt } from './writer.ts';
+import type { SharedStore, Store, StoreShare } from '../store.ts';
+import { openAgain, openForWriting } from './database.ts';
+import { readerOn } from './reader.ts';
+import { sharedWritesIn, sharedWritesMemory } from './shared-writes.ts';
+import { runSteps } from './steps.ts';
+import { prepareTransactions } from './transactions.ts';
+import { openWriter } from './writer.ts';
+
+/** What the thread for checkpoints gets. */
+export interface CheckpointThreadOptions {
+  readonly path: string;
+  /** `sharedWritesMemory` */
+  readonly memory: SharedArrayBuffer;
+  /** `writerLayout` */
+  readonly measures: SharedArrayBuffer;
+}
 
 /**
- * A store in one SQLite file. Reads run on the calling thread, writes on a thread of their own.
+ * A store in one SQLite file. Each thread that joins has a connection of its own.
  *
  * @param lockMs time that a write waits for another process
  * @throws StoreOpenError
@@ -19,30 +42,40 @@ export async function openSqliteStore(
   lockMs: number,
   mayMake = true,
 ): Promise<SharedStore> {
-  const measures = measuresMemory(writerLayout);
-  const thread = await startWriterThread({ path, lockMs, mayMake, measures });
-  const writer = writerAt(thread.connect());
-  const reader = openSqliteReader(path);
-  let failed = false;
-  void thread.failed.then(() => {
-    failed = true;
-  });
+  const memory = sharedWritesMemory();
+  const writers: Measures<typeof writerLayout>[] = [];
+  const newShare = () => {
+    const measures = measuresMemory(writerLayout);
+    writers.push(measuresIn(writerLayout, measures));
+    return { memory, measures };
+  };
+  const { db, isNew } = openForWriting(path, mayMake);
+  const shared = sharedWritesIn(memory);
+  const threadFailed = Promise.withResolvers<string>();
+  let thread: Worker | undefined;
+  /** A command that writes little has no use for the thread. */
+  const startCheckpoints = () => {
+    thread ??= startCheckpointThread({ path, ...newShare() }, threadFailed.resolve);
+  };
+  const store = storeOn(path, db, newShare(), lockMs, startCheckpoints);
   const close = once(async () => {
-    writer.close();
-    // The reader stays open: the last connection of a process would sync again when it closes.
-    if (failed) return thread.abandon();
-    await reader.close();
-    // Last: this checkpoints, and removes the WAL.
-    await thread.close();
+    // The connection stays open: the last one of a process would sync again when it closes.
+    if (shared.failure()) return;
+    await store.close();
+    // Last: its connection checkpoints, and removes the WAL.
+    await thread?.terminate();
   });
   return {
-    ...storeOn(reader, writer),
-    isNew: thread.isNew,
-    share: () => ({ port: thread.connect() }),
-    failed: thread.failed,
+    ...store,
+    isNew,
+    share() {
+      startCheckpoints();
+      return newShare();
+    },
+    failed: Promise.race([shared.failed, threadFailed.promise]),
     promise: () => undefined,
     metrics: {
-      writers: [measuresIn(writerLayout, measures)],
+      writers,
       plantsBytes: async () => statSync(path, { throwIfNoEntry: false })?.size,
       connections: () => undefined,
     },
@@ -51,31 +84,60 @@ export async function openSqliteStore(
   };
 }
 
-/** The same store on another thread. @param port from `share` */
-export function joinSqliteStore(path: string, port: MessagePort): Store {
-  const writer = writerAt(port);
-  const reader = openSqliteReader(path);
-  const close = async () => {
-    await reader.close();
-    writer.close();
-  };
-  return { ...storeOn(reader, writer), close, [Symbol.asyncDispose]: close };
+function startCheckpointThread(
+  workerData: CheckpointThreadOptions,
+  onFailed: (reason: string) => void,
+): Worker {
+  const thread = startThread('checkpoint-thread', { workerData });
+  thread.unref();
+  thread.on('error', ({ stack }) => onFailed(`the thread for checkpoints has failed: ${stack}`));
+  thread.on('exit', () => onFailed('the thread for checkpoints has ended'));
+  return thread;
 }
 
-function storeOn(
-  reader: StoreReader,
-  writer: Writer,
-): Omit<Store, 'close' | typeof Symbol.asyncDispose> {
-  return {
-    ...reader,
-    batchesMax: 1,
-    createPlants: async (plants) => outcomesOf(await writer.run('createPlants', columnsOf(plants))),
-    copyPlants: async (plants) =>
-      outcomesOf(await writer.run('createPlants', columnsOfCopied(plants))),
-    ...callsOf(changes, (call) => writer.run('change', call)),
-    beat: (atMs) => writer.run('beat', atMs),
-  };
+/** The same store on another thread. @throws StoreOpenError */
+export function joinSqliteStore(path: string, share: StoreShare, lockMs: number): Store {
+  return storeOn(path, openAgain(path), share, lockMs);
 }
+
+/** @param onDue called when a checkpoint is due */
+function storeOn(
+  path: string,
+  db: DatabaseSync,
+  share: StoreShare,
+  lockMs: number,
+  onDue?: () => void,
+): Store {
+  const measures = measuresIn(writerLayout, share.measures);
+  const writer = openWriter(path, db, sharedWritesIn(share.memory), lockMs, onDue);
+  const { createPlants, beat } = prepareTransactions(db);
+  const close = once(async () => {
+    await writer.close();
+    db.close();
+  });
+  return {
+    ...readerOn(path, { db, read: (work) => work(db) }),
+    batchesMax: 1,
+    createPlants: create,
+    copyPlants: create,
+    ...callsOf(changes, (begin) => writer.transact(() => runSteps(db, begin()), smallPages)),
+    beat: (atMs) => writer.transact(() => beat(atMs), smallPages),
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+
+  async function create(plants: readonly (PlantToCreate | CopiedPlant)[]) {
+    const startedMs = performance.now();
+    const nowMs = Date.now();
+    const outcomes = await writer.transact(() => createPlants(plants, nowMs), plants.length + 2);
+    observe(measures.commitSeconds, secondsBounds, (performance.now() - startedMs) / 1_000);
+    observe(measures.batchPlants, plantsBounds, plants.length);
+    return outcomes;
+  }
+}
+
+/** Pages that a change of a small table may write. */
+const smallPages = 4;
 
 function once(close: () => Promise<void>): () => Promise<void> {
   let closing: Promise<void> | undefined;

@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite';
 import { limits } from '../../limits.ts';
-import { addedToTokens, schemaVersion } from '../schema-version.ts';
+import { schemaVersion, tokenUpgrade } from '../schema-version.ts';
 import { inTransaction, isThere, opening, setDurability } from './database.ts';
 import { openMs } from './read-file.ts';
 import { makeTables, refuseSchemaFault, schemaVersionOf } from './schema.ts';
@@ -36,10 +36,7 @@ export function upgradeSqlite(path: string): void {
 }
 
 function upgrade(db: DatabaseSync): void {
-  for (const column of addedToTokens('INTEGER', 'TEXT'))
-    db.exec(`ALTER TABLE tokens ADD COLUMN ${column}`);
-  // Its condition is another one today.
-  db.exec('DROP INDEX tokens_name_in_force');
+  for (const statement of tokenUpgrade('INTEGER', 'TEXT')) db.exec(statement);
   makeTables(db);
   fillJournal(db);
 }

@@ -206,19 +206,24 @@ function brokenDemands(
 
 /**
  * What was done to the files of the store after the failure. A second sync might succeed, with the
- * data of the first one lost.
+ * data of the first one lost. A transaction beside a failed checkpoint still ends, and a checkpoint
+ * beside a failed transaction: each syncs its own file last, and sees the failure the next time.
  */
 function changesAfterFault(events: readonly TraceEvent[]): string[] {
   const after = events.slice(events.findIndex(({ what }) => what === 'fault') + 1);
+  const isOther = ({ path }: { path: string }) =>
+    path.endsWith('-wal') !== hitBy(events)?.endsWith('-wal');
+  let endingBeside = 2;
   return after.flatMap((event) => {
     const isChange =
       event.what === 'write' ||
       event.what === 'truncate' ||
-      event.what === 'sync' ||
+      event.what === 'synced' ||
       event.what === 'unlink';
-    return isChange && event.path.startsWith('store/plants.db')
-      ? [`${event.what} ${event.path}`]
-      : [];
+    if (!isChange || !event.path.startsWith('store/plants.db')) return [];
+    const isBeside = endingBeside > 0 && isOther(event);
+    if (isBeside && event.what === 'synced') endingBeside -= 1;
+    return isBeside ? [] : [`${event.what} ${event.path}`];
   });
 }
 

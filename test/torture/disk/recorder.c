@@ -42,7 +42,7 @@ struct record {
   uint64_t data_length;
 };
 
-enum { iov_max = 1024, at_position = -1 };
+enum { iov_max = 1024, at_position = -1, max_descriptors = 1024 };
 
 static pthread_mutex_t order = PTHREAD_MUTEX_INITIALIZER;
 static const char *folder;
@@ -54,6 +54,9 @@ static struct {
   int error;
   long left;
   bool armed;
+  /* Linux reports a failed sync of a file once to each descriptor of the file (errseq_t). */
+  char file[PATH_MAX];
+  bool told[max_descriptors];
 } fault;
 
 __attribute__((constructor)) static void start(void) {
@@ -317,6 +320,17 @@ int ftruncate64(int descriptor, off64_t length) { return ftruncate(descriptor, l
 
 /* ---- Syncs ---- */
 
+/* To be called under the lock. @returns the errno that the sync has to fail with, or 0 */
+static int sync_fault_due(int descriptor, const char *path) {
+  if (descriptor >= max_descriptors) abort();
+  bool had_failed = strcmp(fault.file, path) == 0;
+  int error = had_failed && !fault.told[descriptor] ? fault.error : fault_due('s', path);
+  if (error == 0) return 0;
+  strcpy(fault.file, path);
+  fault.told[descriptor] = true;
+  return error;
+}
+
 static int sync_somewhere(int descriptor, long call) {
   char buffer[PATH_MAX];
   const char *path = path_of(descriptor, buffer);
@@ -327,7 +341,7 @@ static int sync_somewhere(int descriptor, long call) {
   pthread_mutex_lock(&order);
   uint64_t number = ++syncs;
   write_down(SYNC, path, number, NULL, 0);
-  int error = is_file ? fault_due('s', path) : 0;
+  int error = is_file ? sync_fault_due(descriptor, path) : 0;
   pthread_mutex_unlock(&order);
 
   if (error == 0 && syscall(call, descriptor) != 0) error = errno;

@@ -1,11 +1,13 @@
-import { DatabaseSync } from 'node:sqlite';
+import fs from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 
 /*
- * Preloaded into a server, this keeps SQLite from syncing. A run that does not find the losses of
- * such a server is blind.
+ * Preloaded into a server, this keeps the server from syncing the WAL before it answers. A run that
+ * does not find the losses of such a server is blind.
  */
 
-const exec = DatabaseSync.prototype.exec;
-DatabaseSync.prototype.exec = function execUnsynced(sql: string): void {
-  exec.call(this, sql.replace(/synchronous\s*=\s*FULL/i, 'synchronous = OFF'));
-};
+fs.fdatasync = Object.assign(
+  (...[, done]: Parameters<typeof fs.fdatasync>) => void setImmediate(done, null),
+  { __promisify__: fs.fdatasync.__promisify__ },
+);
+syncBuiltinESMExports();

@@ -5,7 +5,16 @@ import { type RunningServer, token } from '../../helpers/program.ts';
 import { type CheckReport, checkPlants, readJournal, type SentPlant } from '../check-journal.ts';
 import { openJournal, runConnections } from '../client.ts';
 import { createWorkload, nextThatStays, type Workload } from '../workload.ts';
-import { createTally, type Seen } from './tally.ts';
+
+/** What clients have seen. */
+export interface Seen {
+  /** Replies by status. */
+  readonly statuses: Record<number, number>;
+  /** Connections that ended without a reply. */
+  cut: number;
+  /** From sending a request to its reply, or to the end of its connection. */
+  slowestMs: number;
+}
 
 /**
  * Clients that create plants on several nodes, each one after the other, and write down what they
@@ -36,6 +45,8 @@ interface Lane {
   refused: number;
   /** Replies since the last 503 or lost connection. */
   inRow: number;
+  /** When the request under way was sent. */
+  sentMs: number;
 }
 
 /** Each of the threads of a node has some of them, as the kernel deals them out. */
@@ -52,26 +63,32 @@ export function startLoad(folder: string, seed: number, pauseMs = 0): Load {
   const path = join(folder, 'journal.ndjson');
   const journal = openJournal(path);
   const workload = createWorkload(seed, token);
-  const tally = createTally();
+  const nothingSeen = (): Seen => ({ statuses: {}, cut: 0, slowestMs: 0 });
+  let seen = nothingSeen();
   const progress = new EventEmitter();
   const lanes: Lane[] = [];
   const running: Promise<void>[] = [];
   let isOver = false;
 
   function startLane(node: RunningServer): Promise<void> {
-    const lane = { node, acknowledged: 0, refused: 0, inRow: 0 };
+    const lane = { node, acknowledged: 0, refused: 0, inRow: 0, sentMs: 0 };
     lanes.push(lane);
     const isLaneOver = () => isOver || hasEnded(lane);
     const client = {
       port: node.port,
-      journal: tally.timed(journal),
+      journal,
       workload: noticing(workload, (status) => {
         note(lane, status);
-        tally.count(status);
+        if (status === undefined) seen.cut += 1;
+        else seen.statuses[status] = (seen.statuses[status] ?? 0) + 1;
+        seen.slowestMs = Math.max(seen.slowestMs, performance.now() - lane.sentMs);
         progress.emit('settled');
       }),
       pauseMs,
-      next: () => (isLaneOver() ? undefined : nextThatStays(workload)),
+      next() {
+        lane.sentMs = performance.now();
+        return isLaneOver() ? undefined : nextThatStays(workload);
+      },
       happened: () => {},
     };
     return runConnections(client, 1, isLaneOver);
@@ -118,7 +135,11 @@ export function startLoad(folder: string, seed: number, pauseMs = 0): Load {
       for (const lane of lanes) lane.inRow = 0;
       return until((lane) => lane.inRow >= replies);
     },
-    seen: tally.take,
+    seen() {
+      const taken = seen;
+      seen = nothingSeen();
+      return taken;
+    },
     async end(readStore) {
       isOver = true;
       await Promise.all(running);

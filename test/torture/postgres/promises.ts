@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Load } from './load.ts';
-import type { Seen } from './tally.ts';
+import type { Load, Seen } from './load.ts';
 
 /** What is promised of nodes whose database fails. */
 const answeredWithinMs = 5_000;

@@ -1,0 +1,127 @@
+import type { CopiedPlant, CountedMatches, PlantMatch, StoredPlant } from './plants.ts';
+import { run, type Steps } from './steps.ts';
+import { fixedTokenId, fixedTokenName, forgottenName, importId, importName } from './tokens.ts';
+
+/* What the statements that read plants have in common in both engines. */
+
+/** A question mark stands for each value. */
+export interface PlantStatement {
+  readonly text: string;
+  readonly values: readonly Value[];
+}
+
+type Value = string | number | bigint;
+
+/** A condition with an undefined value is left out. */
+export type Condition = readonly [text: string, ...values: (Value | undefined)[]];
+
+export function allOf(conditions: readonly Condition[]): PlantStatement {
+  const used = conditions.filter(([, ...values]) => !values.includes(undefined));
+  return {
+    text: ['TRUE', ...used.map(([text]) => text)].join(' AND '),
+    values: used.flatMap(([, ...values]) => values as Value[]),
+  };
+}
+
+/** @param nameContains the condition for a part of the name */
+export function* matchConditions(match: PlantMatch, nameContains: string): Steps<Condition[]> {
+  const { tag, createdBy } = match;
+  const ids = createdBy === undefined ? undefined : yield* idsOfCreator(createdBy);
+  return [
+    ...timeConditions(match),
+    ...(ids ? [[`created_by IN (${['NULL', ...ids]})`] as const] : []),
+    ['tag = ?', tag],
+    [nameContains, match.nameContains],
+  ];
+}
+
+export function timeConditions({ sinceMs, untilMs }: PlantMatch): Condition[] {
+  return [
+    ['plants.created_at >= ?', sinceMs],
+    ['plants.created_at < ?', untilMs],
+  ];
+}
+
+/** Finds the last of the next `plantsMax` plants. No row: there are fewer. */
+export function lastOfNext(
+  columns: string,
+  order: string,
+  from: readonly Condition[],
+  plantsMax: number,
+): PlantStatement {
+  const { text, values } = allOf(from);
+  return {
+    text: `SELECT ${columns} FROM plants WHERE ${text} ORDER BY ${order} LIMIT 1 OFFSET ?`,
+    values: [...values, plantsMax - 1],
+  };
+}
+
+/** Counts matches among the next `plantsMax` plants, these plants, and tells their last id. */
+export function countOfNext(
+  after: bigint | undefined,
+  plantsMax: number,
+  match: readonly Condition[],
+): PlantStatement {
+  const [matches, from] = [allOf(match), allOf([['id > ?', after]])];
+  return {
+    text: `SELECT count(*) FILTER (WHERE ${matches.text}), count(*), max(id)
+      FROM (SELECT * FROM plants WHERE ${from.text} ORDER BY id LIMIT ?) AS plants`,
+    values: [...matches.values, ...from.values, plantsMax],
+  };
+}
+
+/** What the statement `countOfNext` has returned. */
+export function countedIn(rows: readonly unknown[]): CountedMatches {
+  const [plants, lookedAt, last] = rows[0] as [bigint, bigint, bigint | null];
+  return { plants: Number(plants), lookedAt: Number(lookedAt), next: last ?? undefined };
+}
+
+export const plantColumns = 'plants.id, plants.name, tag, plants.created_at, created_by';
+
+/** The values of `plantColumns`. */
+export type PlantRow = [
+  id: bigint,
+  name: string,
+  tag: string | null,
+  createdAtMs: bigint,
+  createdBy: bigint,
+  ...more: bigint[],
+];
+
+export function plantOf([id, name, tag, createdAtMs, createdBy]: PlantRow): CopiedPlant {
+  return {
+    id,
+    name,
+    tag: tag ?? undefined,
+    createdAtMs: Number(createdAtMs),
+    createdBy: Number(createdBy),
+  };
+}
+
+const creatorsWithoutToken = [
+  [fixedTokenId, fixedTokenName],
+  [importId, importName],
+] as const;
+
+/** Joins no tables: a distributed database may keep the tokens on another machine. */
+export function* withCreators(rows: readonly PlantRow[]): Steps<StoredPlant[]> {
+  const plants = rows.map(plantOf);
+  const ids = new Set(plants.map(({ createdBy }) => createdBy));
+  const tokens = yield* run(`SELECT id, name FROM tokens WHERE id IN (${['NULL', ...ids]})`);
+  const names = new Map<unknown, string>([
+    ...creatorsWithoutToken,
+    ...tokens.rows.map(({ id, name }) => [id, name as string] as const),
+  ]);
+  return plants.map((plant) => ({
+    ...plant,
+    createdBy: names.get(plant.createdBy) ?? forgottenName,
+  }));
+}
+
+/** All secrets of a name are tokens of its own. */
+function* idsOfCreator(name: string): Steps<number[]> {
+  const withoutToken = creatorsWithoutToken.find(([, one]) => one === name);
+  if (withoutToken !== undefined) return [withoutToken[0]];
+  const { rows } = yield* run('SELECT id FROM tokens WHERE name = $1', name);
+  return rows.map(({ id }) => id as number);
+}
