@@ -1,6 +1,7 @@
 /** The figures that the service is held to, and the parts that measure them. */
 import { findRow, type Measure, measures, type Place, ratiosOf, valuesOf } from './measurement.ts';
 import { fullLoad } from './part.ts';
+import { delayText } from './parts/load.ts';
 import type { PartName } from './parts.ts';
 import type { BenchResult } from './report.ts';
 import { type Spread, spread } from './statistics.ts';
@@ -35,6 +36,15 @@ const figures: Figure[] = [
   figure('load', 'cpuUsPerCreate', '≤', 1.15, against('noop', 256)),
   figure('load', 'createsPerSecond', '≥', 12, against('full', 256)),
   figure('load', 'createsPerSecond', '≥', 1.8, against('normal', 256)),
+  ...[1, 2, 6].map((target, index) =>
+    figure('peers', 'createsPerSecond', '≥', target, against('full', 4 ** index)),
+  ),
+  ...[0.9, 0.7, 0.75, 0.95, 1].map((target, index) =>
+    figure('peers', 'createsPerSecond', '≥', target, against('rust', 4 ** index)),
+  ),
+  ...[1.2, 1.4, 1.4, 1.2, 1.2].map((target, index) =>
+    figure('peers', 'cpuUsPerCreate', '≤', target, against('rust', 4 ** index)),
+  ),
   figure('load', 'p99ToP50', '≤', 3, { place: { line: service, x: fullLoad.text } }),
   figure('growth', 'ratioToEmpty', '≥', 0.95, ofLine('ascending ids', full.growth)),
   figure('growth', 'ratioToEmpty', '≥', 0.5, ofLine('random ids', full.growth)),
@@ -62,7 +72,7 @@ function figure(
 
 /** The service's value divided by that of another target. */
 function against(base: TargetName, connections: number): Where {
-  const place = { x: connectionsText(connections), line: service };
+  const place = { panel: delayText(0), x: connectionsText(connections), line: service };
   return { place, base: targets[base].label };
 }
 

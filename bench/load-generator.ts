@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { percentile } from '../src/prove/percentile.ts';
 import { openClients, startTally, type Tally } from './generator/clients.ts';
-import type { IdKind } from './plant.ts';
+import type { DialectName, IdKind } from './plant.ts';
 import { cpuUs, cpuUsWithChildren, rssPeakBytes, waitedForCoreUs } from './process-stats.ts';
 import { difference, ratio } from './statistics.ts';
 
@@ -27,6 +27,8 @@ export interface LoadOrder extends Load {
   databasePid?: number | undefined;
   /** Default: `short`. */
   ids?: IdKind;
+  /** Default: `plants`. */
+  dialect?: DialectName | undefined;
   /** Ordinal of the first id. The next ordinals follow. */
   firstId: number;
 }

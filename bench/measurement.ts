@@ -40,8 +40,9 @@ export const measures: Record<Measure, MeasureFacts> = facts;
 /** Null where the system does not tell. */
 export type Values = Partial<Record<Measure, number | null>>;
 
-/** Where a row stands in the table and in the plot. Rows of one place are compared. */
+/** Where a row stands in the table and in the plot. Rows of one panel and place are compared. */
 export interface Place {
+  panel?: string;
   x: string;
   line: string;
 }
@@ -64,8 +65,8 @@ export function keepRows() {
   };
 }
 
-export function findRow(rows: Row[], { x, line }: Place): Row | undefined {
-  return rows.find((row) => row.x === x && row.line === line);
+export function findRow(rows: Row[], { panel, x, line }: Place): Row | undefined {
+  return rows.find((row) => row.panel === panel && row.x === x && row.line === line);
 }
 
 /** In the unit of the measure. */

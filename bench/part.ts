@@ -20,6 +20,8 @@ export interface Settings {
   sizes: number[];
   targets: TargetName[];
   connections: number[];
+  /** Added to each sync of a target. */
+  syncDelaysMs: number[];
 }
 
 /** What all parts of a run share. */

@@ -25,11 +25,12 @@ export const parts = {
   start: measureStart,
   memory: measureMemory,
   postgres: measurePostgres,
+  peers: measureLoad,
 } satisfies Record<string, Measuring>;
 
 const million = 1_000_000;
 
-const forms: Record<FormName, Omit<Settings, 'targets' | 'connections'>> = {
+const forms: Record<FormName, Omit<Settings, 'targets' | 'connections' | 'syncDelaysMs'>> = {
   /** Shows that everything works. Its figures are rough. */
   quick: { ...times(1, 200, 400, 2_500), plants: 50_000, sizes: [0, 50_000] },
   default: {
@@ -49,9 +50,17 @@ function times(rounds: number, warmupMs: number, measureMs: number, memoryMs: nu
 }
 
 export function settingsOf(name: PartName, form: FormName): Settings {
+  if (name === 'peers')
+    return {
+      ...forms[form],
+      targets: ['noop', 'service', 'rust', 'go', 'full', 'pocketbase', 'pocketbaseFull'],
+      connections: [1, 4, 16, 64, 256, 1000],
+      syncDelaysMs: [0, 1, 5],
+    };
   return {
     ...forms[form],
     targets: name === 'latency' ? ['noop', 'service'] : ['noop', 'service', 'full', 'normal'],
     connections: [1, 64, 256],
+    syncDelaysMs: [0],
   };
 }

@@ -3,7 +3,7 @@
 const plant = { name: 'Monstera deliciosa', tag: 'tropical' };
 
 /** The body of an acknowledgement. */
-export const plantBody = JSON.stringify(plant);
+const plantBody = JSON.stringify(plant);
 
 /**
  * Kinds of ids. Each id follows from its ordinal alone, so a load goes on where a fill ended.
@@ -65,21 +65,44 @@ function newPlantBody(id: string): string {
   return `{"id":${id},${plantBody.slice(1)}`;
 }
 
+/** How a target is asked to create a plant. */
+interface Dialect {
+  path: string;
+  /** The id as JSON, around its digits. */
+  id: [before: string, after: string];
+  /** Whether the body of a 200 says that the plant was created. */
+  isPlant(body: string): boolean;
+}
+
+export type DialectName = 'plants' | 'pocketbase';
+
+export const dialects: Record<DialectName, Dialect> = {
+  plants: { path: '/plants', id: ['', ''], isPlant: (body) => body === plantBody },
+  // The id of a record is a string of 15 characters. The reply has more fields.
+  pocketbase: {
+    path: '/api/collections/plants/records',
+    id: ['"00000', '"'],
+    isPlant: (body) => body.includes(plantBody.slice(1, -1)),
+  },
+};
+
 /** The request before and after its id, so that a send costs the generator one concatenation. */
 export function requestAroundId(
+  { path, id: [before, after] }: Dialect,
   port: number,
   token: string,
   ids: IdKind,
 ): { head: string; tail: string } {
   const placeholder = '0'.repeat(idSequences[ids].digits);
+  const body = newPlantBody(before + placeholder + after);
   const head = [
-    'POST /plants HTTP/1.1',
+    `POST ${path} HTTP/1.1`,
     `Host: 127.0.0.1:${port}`,
     `Authorization: Bearer ${token}`,
     'Content-Type: application/json',
-    `Content-Length: ${newPlantBody(placeholder).length}`,
+    `Content-Length: ${body.length}`,
     '',
-    '{"id":',
+    newPlantBody(before).split(',')[0],
   ];
-  return { head: head.join('\r\n'), tail: `,${plantBody.slice(1)}` };
+  return { head: head.join('\r\n'), tail: `${after},${plantBody.slice(1)}` };
 }

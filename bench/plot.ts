@@ -1,4 +1,4 @@
-/** A picture of the rows of a part: lines over places. */
+/** A picture of the rows of a part: lines over places, in panels one below the other. */
 import { type Measure, measures, type Row, spreadOf } from './measurement.ts';
 import type { Environment } from './report.ts';
 import type { Spread } from './statistics.ts';
@@ -43,9 +43,13 @@ export function renderPlot(plot: Plot, rows: Row[], environment: Environment): s
   const { title, measures: drawn, scale } = plot;
   const unit = drawn.map((measure) => measures[measure].head).join(', ');
   const names = [...new Set(rows.map(({ line }) => line))];
-  const top = headHeight + panelHeadHeight;
-  const height = top + plotHeight + panelFootHeight;
-  const lines = names.flatMap((name, index) => linesOf(name, index, rows, drawn));
+  let height = headHeight;
+  const panels = [...Map.groupBy(rows, ({ panel }) => panel)].map(([panel, own]) => {
+    const top = height + panelHeadHeight;
+    height = top + plotHeight + panelFootHeight;
+    const lines = names.flatMap((name, index) => linesOf(name, index, own, drawn));
+    return renderPanel(panel === undefined ? unit : `${unit}, ${panel}`, lines, scale, top);
+  });
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}">`,
     // For screen readers.
@@ -58,14 +62,15 @@ export function renderPlot(plot: Plot, rows: Row[], environment: Environment): s
     text(margin, 42, title, 'title'),
     text(margin, 66, environment.machine, 'quiet'),
     text(margin, 84, environment.versions, 'quiet'),
-    renderPanel(unit, lines, scale, top),
+    ...panels,
     '</svg>\n',
   ].join('\n');
 }
 
-/** A line for each measure. */
+/** A line for each measure, in one color in all panels. */
 function linesOf(name: string, index: number, rows: Row[], drawn: Measure[]): Line[] {
   const own = rows.filter(({ line }) => line === name);
+  if (own.length === 0) return [];
   return drawn.map((measure, order) => ({
     label: drawn.length === 1 ? name : `${name}, ${measures[measure].head}`,
     color: colors[index % colors.length] ?? '',

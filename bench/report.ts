@@ -63,15 +63,18 @@ function renderFacts(facts: Record<string, string>): string {
   return lines.join('\n');
 }
 
-/** A place is named once. */
+/** A line of its own for each panel. A place is named once. */
 function renderRows({ columns, rows }: PartResult): string {
   const head = ['', '', ...columns.map((column) => measures[column].head)];
-  const body = rows.map((row, index) => {
-    const { x, line } = row;
+  const body = rows.flatMap((row, index) => {
+    const { panel, x, line } = row;
+    const last = rows[index - 1];
+    const isSamePanel = last?.panel === panel;
     const cells = columns.map((column) =>
       spreadText(spreadOf(row, column), measures[column].decimals),
     );
-    return [rows[index - 1]?.x === x ? '' : x, line, ...cells];
+    const named = [isSamePanel && last?.x === x ? '' : x, line, ...cells];
+    return isSamePanel || panel === undefined ? [named] : [[panel], named];
   });
   return renderTable([head, ...body]);
 }

@@ -51,7 +51,7 @@ export async function runTarget<T>(
 ): Promise<T> {
   const startedMs = performance.now();
   const child = startProcess(target, store.path, env);
-  const port = await readPort(target, child);
+  const { port, token } = await readAddress(target, child);
   const startMs = performance.now() - startedMs;
   const pid = child.pid ?? 0;
   const result = await use({
@@ -60,7 +60,8 @@ export async function runTarget<T>(
     async load(load) {
       const { ids, plants, databasePid } = store;
       const firstId = idSequences[ids].firstOrdinal + plants;
-      const order = { ...load, port, token: fixedToken, targetPid: pid, databasePid, ids, firstId };
+      const { dialect } = target;
+      const order = { ...load, port, token, targetPid: pid, databasePid, ids, dialect, firstId };
       const result = await generateLoad(order);
       store.plants += result.acknowledged;
       return result;
@@ -167,14 +168,16 @@ function startProcess(target: Target, storePath: string, env: Record<string, str
 }
 
 /** Resolves when the process has printed its address. */
-async function readPort(target: Target, child: ChildProcess): Promise<number> {
+async function readAddress(target: Target, child: ChildProcess) {
   let output = '';
-  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  const { promise, resolve, reject } = Promise.withResolvers<{ port: number; token: string }>();
   const fail = (why: string) => reject(new Error(`${target.label}: ${why}\n${output}`));
   const onOutput = (chunk: Buffer) => {
     output = (output + chunk).slice(-outputCharsKept);
     const address = /https?:\/\/127\.0\.0\.1:(\d+)\D/.exec(output);
-    if (address) resolve(Number(address[1]));
+    // A target that issues tokens of its own prints one before its address.
+    const token = /^token (\S+)$/m.exec(output)?.[1] ?? fixedToken;
+    if (address) resolve({ port: Number(address[1]), token });
   };
   child.stdout?.on('data', onOutput);
   child.stderr?.on('data', onOutput);

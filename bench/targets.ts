@@ -3,6 +3,8 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { programCommand } from '../src/program.ts';
+import { builtFile, type PeerName } from './peers/build.ts';
+import type { DialectName } from './plant.ts';
 
 export interface Target {
   label: string;
@@ -10,6 +12,12 @@ export interface Target {
   durability: string;
   /** Whether a plant that was answered with 200 survives a power failure. */
   isDurable: boolean;
+  /** Built before it is measured. */
+  peer?: PeerName;
+  /** Default: `plants`. */
+  dialect?: DialectName;
+  /** It calls the kernel without the C library, so no preloaded library can delay its syncs. */
+  hidesSyncs?: true;
   /**
    * Program and arguments.
    *
@@ -34,8 +42,13 @@ const onSqlite = {
     command: (storePath) => serve(`sqlite:${storePath}`),
     countStored: countWithCommandLine,
   },
+  rust: builtPeer('rust', 'Rust: hyper + rusqlite'),
+  go: builtPeer('go', 'Go: net/http + go-sqlite3'),
   full: fastifyOnSqlite('FULL'),
   normal: fastifyOnSqlite('NORMAL'),
+  // Its default driver is SQLite in Go.
+  pocketbase: { ...pocketbase('NORMAL', 'PocketBase as it comes'), hidesSyncs: true },
+  pocketbaseFull: pocketbase('FULL', 'PocketBase, FULL'),
 } satisfies Record<string, Target>;
 
 export type TargetName = keyof typeof onSqlite;
@@ -57,6 +70,17 @@ export const postgresTargets = {
   },
 } satisfies Record<string, Target>;
 
+function builtPeer(peer: PeerName, label: string): Target {
+  return {
+    label,
+    durability: 'durable: WAL, synchronous=FULL, one commit for all creates that wait',
+    isDurable: true,
+    peer,
+    command: (storePath) => [builtFile(peer), storePath],
+    countStored: countWithSqlite,
+  };
+}
+
 type Synchronous = 'FULL' | 'NORMAL';
 
 function fastifyOnSqlite(synchronous: Synchronous): Target {
@@ -64,6 +88,17 @@ function fastifyOnSqlite(synchronous: Synchronous): Target {
     label: `Fastify + better-sqlite3, ${synchronous}`,
     ...commitEach(synchronous),
     command: (storePath) => node('peers/fastify.ts', synchronous, storePath),
+    countStored: countWithSqlite,
+  };
+}
+
+function pocketbase(synchronous: Synchronous, label: string): Target {
+  return {
+    label,
+    ...commitEach(synchronous),
+    peer: 'pocketbase',
+    dialect: 'pocketbase',
+    command: (storePath) => [builtFile('pocketbase'), storePath, synchronous],
     countStored: countWithSqlite,
   };
 }

@@ -1,7 +1,7 @@
 /** A connection on a raw socket: an HTTP client would cost more CPU time than the service. */
 import { connect } from 'node:net';
 import type { LoadOrder } from '../load-generator.ts';
-import { plantBody, requestAroundId } from '../plant.ts';
+import { dialects, requestAroundId } from '../plant.ts';
 
 export interface Connection {
   /** Of the create that is under way. */
@@ -21,10 +21,11 @@ const responseBytesMax = 16 * 1024;
 
 /** Resolves when the connection is open. */
 export function openConnection(
-  { port, token, ids = 'short' }: LoadOrder,
+  { port, token, ids = 'short', dialect: name = 'plants' }: LoadOrder,
   { onAcknowledged, onFailure }: ConnectionEvents,
 ): Promise<Connection> {
-  const { head, tail } = requestAroundId(port, token, ids);
+  const dialect = dialects[name];
+  const { head, tail } = requestAroundId(dialect, port, token, ids);
   let received = '';
   let isEnding = false;
 
@@ -49,7 +50,7 @@ export function openConnection(
 
   function onRead(length: number): boolean {
     received += buffer.toString('latin1', 0, length);
-    const answer = readResponse(received);
+    const answer = readResponse(received, dialect.isPlant);
     if (answer === 'refused') socket.destroy(new Error(`not an acknowledgement:\n${received}`));
     if (answer === 'acknowledged') {
       received = '';
@@ -62,13 +63,14 @@ export function openConnection(
 }
 
 /** Reads status line, Content-Length and body of the reply, or of its part that has arrived. */
-function readResponse(text: string): 'acknowledged' | 'refused' | 'incomplete' {
+function readResponse(
+  text: string,
+  isPlant: (body: string) => boolean,
+): 'acknowledged' | 'refused' | 'incomplete' {
   const bodyAt = text.indexOf('\r\n\r\n') + 4;
   if (bodyAt < 4) return 'incomplete';
   const bodyBytes = Number(/\r\ncontent-length: *(\d+)\r\n/i.exec(text)?.[1]);
   if (text.length < bodyAt + bodyBytes) return 'incomplete';
   const isWhole = text.startsWith('HTTP/1.1 200 ') && text.length === bodyAt + bodyBytes;
-  return isWhole && text.endsWith(plantBody) && bodyBytes === plantBody.length
-    ? 'acknowledged'
-    : 'refused';
+  return isWhole && isPlant(text.slice(bodyAt)) ? 'acknowledged' : 'refused';
 }
