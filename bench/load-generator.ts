@@ -4,94 +4,113 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { percentile } from '../src/prove/fdatasync.ts';
-import { runClosedLoop } from './generator/closed-loop.ts';
-import { runOpenLoop } from './generator/open-loop.ts';
-import type { LoadOrder, LoadResult, Times } from './generator/order.ts';
-import { startTally, type Tally } from './generator/tally.ts';
-import {
-  cpuByRole,
-  cpuUs,
-  cpuUsWithChildren,
-  rssPeakBytes,
-  threadsOf,
-  waitedForCoreUs,
-} from './process-stats.ts';
+import { openClients, startTally, type Tally } from './generator/clients.ts';
+import type { DialectName, IdKind } from './plant.ts';
+import { cpuUs, cpuUsWithChildren, rssPeakBytes, waitedForCoreUs } from './process-stats.ts';
 import { difference, ratio } from './statistics.ts';
 
-export type { LoadOrder, LoadResult };
+export interface Load {
+  connections: number;
+  /** Undefined for a closed loop: each connection sends its next create after the last reply. */
+  arrivalsPerSecond?: number;
+  warmupMs: number;
+  measureMs: number;
+  /** The generator has this core alone. */
+  core?: number | undefined;
+}
+
+export interface LoadOrder extends Load {
+  port: number;
+  token: string;
+  targetPid: number;
+  /** The main process of the target's database server, if there is one. */
+  databasePid?: number | undefined;
+  /** Default: `short`. */
+  ids?: IdKind;
+  /** Default: `plants`. */
+  dialect?: DialectName | undefined;
+  /** Ordinal of the first id. The next ordinals follow. */
+  firstId: number;
+}
+
+/** The times are latencies over all measured creates. What /proc tells is null without Linux. */
+export interface LoadResult {
+  /** All acknowledged creates, also before and after the measured time. */
+  acknowledged: number;
+  /** Acknowledged in the measured time, as are the creates that divide the CPU times. */
+  createsPerSecond: number;
+  p50Ms: number;
+  p99Ms: number;
+  p999Ms: number;
+  maxMs: number;
+  p99ToP50: number;
+  /** All threads of the target, user and system. */
+  cpuUsPerCreate: number | null;
+  /** All processes of the database server. Null for a target without one. */
+  databaseCpuUsPerCreate: number | null;
+  /** Peak since the target started. */
+  rssPeakBytes: number | null;
+  /** Share of the measured time in which the generator ran, or had work and no core. */
+  generatorBusyShare: number;
+  /** Delay until the generator noticed that a create was due. Null for a closed loop. */
+  lateP99Ms: number | null;
+}
 
 const order: LoadOrder = JSON.parse(process.argv[2] ?? '');
 console.log(JSON.stringify(await generateLoad(order)));
 
 async function generateLoad(order: LoadOrder): Promise<LoadResult> {
-  const tally = startTally(order.ids ?? 'short', order.firstId);
-  // Creates under way at the end are finished, so that the store holds exactly the acknowledged.
-  const [clocks] = await Promise.all([measure(order, tally), runLoop(order, tally)]);
-  return {
-    ...describeLoad(tally, clocks),
-    rssPeakBytes: total(order.targetPids.map(rssPeakBytes)),
-  };
-}
-
-function runLoop(order: LoadOrder, tally: Tally): Promise<void> {
-  const { arrivalsPerSecond } = order;
-  return arrivalsPerSecond === undefined
-    ? runClosedLoop(order, tally)
-    : runOpenLoop(order, arrivalsPerSecond, tally);
+  const tally = startTally();
+  const run = await openClients(order, tally);
+  const [clocks] = await Promise.all([measure(order, tally), run()]);
+  return describeLoad(order, tally, clocks);
 }
 
 async function measure(order: LoadOrder, tally: Tally) {
   await sleep(order.warmupMs);
-  tally.state = 'measuring';
+  tally.fromMs = performance.now();
   const start = readClocks(order, tally);
   await sleep(order.measureMs);
-  tally.state = 'finishing';
+  tally.toMs = performance.now();
   return { start, end: readClocks(order, tally) };
 }
 
 type Clocks = ReturnType<typeof readClocks>;
 
-function readClocks({ targetPids, databasePid }: LoadOrder, { acknowledged }: Tally) {
+function readClocks({ targetPid, databasePid }: LoadOrder, { acknowledged }: Tally) {
   const own = process.cpuUsage();
   return {
     acknowledged,
     wallUs: performance.now() * 1000,
     ownCpuUs: own.user + own.system,
     waitedUs: waitedForCoreUs(process.pid),
-    targetCpuUs: total(targetPids.map(cpuUs)),
-    targetThreads: targetPids.length === 1 ? threadsOf(targetPids[0] ?? 0) : null,
+    targetCpuUs: cpuUs(targetPid),
     databaseCpuUs: databasePid === undefined ? null : cpuUsWithChildren(databasePid),
   };
 }
 
 function describeLoad(
-  tally: Tally,
+  { targetPid }: LoadOrder,
+  { acknowledged, latenciesMs, latenessesMs }: Tally,
   { start, end }: Record<'start' | 'end', Clocks>,
-): Omit<LoadResult, 'rssPeakBytes'> {
+): LoadResult {
   const elapsedUs = end.wallUs - start.wallUs;
   const creates = end.acknowledged - start.acknowledged;
-  const spentUs = difference(end.targetCpuUs, start.targetCpuUs);
-  const databaseUs = difference(end.databaseCpuUs, start.databaseCpuUs);
-  const waitedUs = difference(end.waitedUs, start.waitedUs);
+  const busyUs = end.ownCpuUs - start.ownCpuUs + (difference(end.waitedUs, start.waitedUs) ?? 0);
+  const latencies = Float64Array.from(latenciesMs).sort();
+  const latenesses = Float64Array.from(latenessesMs).sort();
   return {
-    acknowledged: tally.acknowledged,
+    acknowledged,
     createsPerSecond: creates / (elapsedUs / 1e6),
-    ...describeTimes(tally.latenciesMs),
-    cpuUsPerCreate: ratio(spentUs, creates),
-    databaseCpuUsPerCreate: ratio(databaseUs, creates),
-    cpuUsPerCreateByRole: cpuByRole(start.targetThreads, end.targetThreads, creates),
-    generatorCpuShare: (end.ownCpuUs - start.ownCpuUs) / elapsedUs,
-    generatorWaitShare: ratio(waitedUs, elapsedUs),
-    lateness: tally.latenessesMs.length === 0 ? null : describeTimes(tally.latenessesMs),
+    p50Ms: percentile(latencies, 0.5),
+    p99Ms: percentile(latencies, 0.99),
+    p999Ms: percentile(latencies, 0.999),
+    maxMs: percentile(latencies, 1),
+    p99ToP50: percentile(latencies, 0.99) / percentile(latencies, 0.5),
+    cpuUsPerCreate: ratio(difference(end.targetCpuUs, start.targetCpuUs), creates),
+    databaseCpuUsPerCreate: ratio(difference(end.databaseCpuUs, start.databaseCpuUs), creates),
+    rssPeakBytes: rssPeakBytes(targetPid),
+    generatorBusyShare: busyUs / elapsedUs,
+    lateP99Ms: latenesses.length === 0 ? null : percentile(latenesses, 0.99),
   };
-}
-
-function describeTimes(timesMs: readonly number[]): Times {
-  const ascending = Float64Array.from(timesMs).sort();
-  const at = (share: number) => percentile(ascending, share);
-  return { p50Ms: at(0.5), p99Ms: at(0.99), p999Ms: at(0.999), maxMs: at(1) };
-}
-
-function total(values: (number | null)[]): number | null {
-  return values.reduce((sum, value) => (sum === null || value === null ? null : sum + value), 0);
 }

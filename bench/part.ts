@@ -1,4 +1,28 @@
-import type { Environment } from './environment.ts';
+/** What every part of the benchmark is made of. */
+import type { Measure, Row } from './measurement.ts';
+import type { Plot } from './plot.ts';
+import type { TargetName } from './targets.ts';
+import { connectionsText } from './text.ts';
+
+/** Full load, for which the figures have their targets. */
+export const fullLoad = { connections: 256, text: connectionsText(256) };
+
+/** Of all parts. Each takes what it needs. */
+export interface Settings {
+  rounds: number;
+  warmupMs: number;
+  measureMs: number;
+  /** The length of the part `memory`. */
+  memoryMs: number;
+  /** In a store that is filled. */
+  plants: number;
+  /** Of stores that grow, ascending. */
+  sizes: number[];
+  targets: TargetName[];
+  connections: number[];
+  /** Added to each sync of a target. */
+  syncDelaysMs: number[];
+}
 
 /** What all parts of a run share. */
 export interface Bench {
@@ -7,33 +31,23 @@ export interface Bench {
   progress(line: string): void;
 }
 
-/** How often and how long a part measures. */
-export interface Timing {
-  rounds: number;
-  warmupMs: number;
-  measureMs: number;
-}
-
-/** One part of the benchmark. Its result goes into the JSON unchanged. */
-export interface Part<Settings, Result> {
-  /**
-   * @throws Error when a reply is no acknowledgement (200 with the right plant), or a store does
-   * not hold exactly the acknowledged plants
-   */
-  measure(settings: Settings, bench: Bench): Promise<Result>;
-  renderTables(result: Result): string[];
-  /** @returns an SVG */
-  renderPlot?(result: Result, environment: Environment): string;
+/** What a part has measured: one table and one plot. It goes into the JSON unchanged. */
+export interface PartResult {
+  /** Printed above the table. */
+  conditions: Record<string, string>;
+  columns: Measure[];
+  rows: Row[];
+  plot: Plot;
 }
 
 /** Measures round after round. */
-export function measureRounds<T>(
-  rounds: number,
+export async function measureRounds(
+  { rounds }: Settings,
   { progress }: Bench,
-  measure: () => Promise<T>,
-): Promise<Awaited<T>[]> {
-  return Array.fromAsync({ length: rounds }, (_, index) => {
-    progress(`round ${index + 1} of ${rounds}`);
-    return measure();
-  });
+  measure: () => Promise<unknown>,
+): Promise<void> {
+  for (let round = 1; round <= rounds; round++) {
+    progress(`round ${round} of ${rounds}`);
+    await measure();
+  }
 }

@@ -1,42 +1,66 @@
-/** The parts of the benchmark, in the order in which they run. */
-import type { Part } from './part.ts';
-import { measureBackup, renderBackupTables } from './parts/backup.ts';
-import { measureGrowth, renderGrowthTables } from './parts/growth.ts';
-import { renderGrowthPlot } from './parts/growth-plot.ts';
-import { measureLatency, renderLatencyTables } from './parts/latency.ts';
-import { renderLatencyPlot } from './parts/latency-plot.ts';
+/** The parts of the benchmark in the order in which they run, and how much each form measures. */
+import type { Bench, PartResult, Settings } from './part.ts';
+import { measureBackup } from './parts/backup.ts';
+import { measureGrowth } from './parts/growth.ts';
+import { measureLatency } from './parts/latency.ts';
 import { measureLoad } from './parts/load.ts';
-import { renderLoadPlot } from './parts/load-plot.ts';
-import { renderLoadTables } from './parts/load-tables.ts';
-import { measureMemory, renderMemoryTables } from './parts/memory.ts';
+import { measureMemory } from './parts/memory.ts';
 import { measurePostgres } from './parts/postgres.ts';
-import { renderPostgresTables } from './parts/postgres-tables.ts';
-import { measureStart, renderStartTables } from './parts/start.ts';
-import { measureTransfer, renderTransferTables } from './parts/transfer.ts';
+import { measureStart } from './parts/start.ts';
 
-const all = {
-  load: { measure: measureLoad, renderTables: renderLoadTables, renderPlot: renderLoadPlot },
-  latency: {
-    measure: measureLatency,
-    renderTables: renderLatencyTables,
-    renderPlot: renderLatencyPlot,
+export type FormName = 'quick' | 'default' | 'full';
+export type PartName = keyof typeof parts;
+
+/**
+ * @throws Error when a reply is no acknowledgement (200 with the right plant), or a store does not
+ * hold exactly the acknowledged plants
+ */
+type Measuring = (settings: Settings, bench: Bench) => Promise<PartResult>;
+
+export const parts = {
+  load: measureLoad,
+  latency: measureLatency,
+  backup: measureBackup,
+  growth: measureGrowth,
+  start: measureStart,
+  memory: measureMemory,
+  postgres: measurePostgres,
+  peers: measureLoad,
+} satisfies Record<string, Measuring>;
+
+const million = 1_000_000;
+
+const forms: Record<FormName, Omit<Settings, 'targets' | 'connections' | 'syncDelaysMs'>> = {
+  /** Shows that everything works. Its figures are rough. */
+  quick: { ...times(1, 200, 400, 2_500), plants: 50_000, sizes: [0, 50_000] },
+  default: {
+    ...times(3, 1_500, 2_500, 30_000),
+    plants: million,
+    sizes: [0, million, 2 * million],
   },
-  backup: { measure: measureBackup, renderTables: renderBackupTables },
-  growth: {
-    measure: measureGrowth,
-    renderTables: renderGrowthTables,
-    renderPlot: renderGrowthPlot,
+  full: {
+    ...times(5, 2_000, 10_000, 600_000),
+    plants: 10 * million,
+    sizes: [0, 1, 2, 5, 10, 20].map((millions) => millions * million),
   },
-  transfer: { measure: measureTransfer, renderTables: renderTransferTables },
-  start: { measure: measureStart, renderTables: renderStartTables },
-  memory: { measure: measureMemory, renderTables: renderMemoryTables },
-  postgres: { measure: measurePostgres, renderTables: renderPostgresTables },
 };
 
-type All = typeof all;
-export type PartName = keyof All;
-export type Settings = { [Name in PartName]: Parameters<All[Name]['measure']>[0] };
-export type PartResults = { [Name in PartName]: Awaited<ReturnType<All[Name]['measure']>> };
+function times(rounds: number, warmupMs: number, measureMs: number, memoryMs: number) {
+  return { rounds, warmupMs, measureMs, memoryMs };
+}
 
-export const parts: { [Name in PartName]: Part<Settings[Name], PartResults[Name]> } = all;
-export const partNames = Object.keys(parts) as PartName[];
+export function settingsOf(name: PartName, form: FormName): Settings {
+  if (name === 'peers')
+    return {
+      ...forms[form],
+      targets: ['noop', 'service', 'rust', 'go', 'full', 'pocketbase', 'pocketbaseFull'],
+      connections: [1, 4, 16, 64, 256, 1000],
+      syncDelaysMs: [0, 1, 5],
+    };
+  return {
+    ...forms[form],
+    targets: name === 'latency' ? ['noop', 'service'] : ['noop', 'service', 'full', 'normal'],
+    connections: [1, 64, 256],
+    syncDelaysMs: [0],
+  };
+}

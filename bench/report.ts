@@ -1,58 +1,107 @@
-/** The result as text for a terminal. */
-import { type Environment, machineText, versionsText } from './environment.ts';
+/** The result of a run, and what it depends on besides the code, as text for a terminal. */
+import { statfsSync } from 'node:fs';
+import os from 'node:os';
+import { fileSystemType } from '../src/disk/file-system.ts';
 import type { FigureResult } from './figures.ts';
-import { type PartName, type PartResults, partNames, parts } from './parts.ts';
-import type { FormName } from './settings.ts';
-import { renderFacts, renderTable, spreadText } from './table.ts';
-import { numberText } from './text.ts';
+import { measures, spreadOf } from './measurement.ts';
+import type { PartResult } from './part.ts';
+import type { FormName, PartName } from './parts.ts';
+import manifest from './peers/package.json' with { type: 'json' };
+import { numberText, spreadText } from './text.ts';
+
+export interface Environment {
+  /**
+   * With the file system of the stores. On tmpfs a sync costs nothing, and ratios to targets
+   * without sync mislead.
+   */
+  machine: string;
+  /** Of the last minute. Programs besides the benchmark make it larger than 0. */
+  loadAverage: number;
+  versions: string;
+}
+
+export function describeEnvironment(storeDirectory: string): Environment {
+  const { type } = statfsSync(storeDirectory);
+  const { node, sqlite } = process.versions;
+  const system = `${os.platform()} ${os.release()} ${os.arch()}`;
+  const memory = `${Math.round(os.totalmem() / 2 ** 30)} GiB`;
+  const fileSystem = fileSystemType(type)?.name ?? `file system type 0x${type.toString(16)}`;
+  const cpu = `${os.cpus()[0]?.model}, ${os.availableParallelism()} cores`;
+  const versions = Object.entries({ node, sqlite, ...manifest.dependencies });
+  return {
+    machine: [cpu, memory, system, fileSystem].join(', '),
+    loadAverage: os.loadavg()[0] ?? 0,
+    versions: versions.map((entry) => entry.join(' ')).join(', '),
+  };
+}
 
 /** One run: the content of the JSON file, from which tables and plots are drawn. */
 export interface BenchResult {
   startedAt: string;
   form: FormName;
   environment: Environment;
-  /** Each holds its own settings. Parts that did not run are missing. */
-  parts: Partial<PartResults>;
+  /** Parts that did not run are missing. */
+  parts: Partial<Record<PartName, PartResult>>;
   figures: FigureResult[];
 }
 
-export function renderReport({ environment, parts: results, figures }: BenchResult): string {
-  const tables = partNames.flatMap((name) => renderPart(name, results[name]));
-  return [renderEnvironment(environment), ...tables, renderFigures(figures)].join('\n\n');
+export function renderReport({ environment, parts, figures }: BenchResult): string {
+  const { machine, loadAverage, versions } = environment;
+  const facts = { machine, 'at start': `load average ${numberText(loadAverage, 2)}`, versions };
+  const results = Object.entries(parts).flatMap(([name, part]) => [
+    `--- ${name} ---`,
+    renderFacts(part.conditions),
+    renderRows(part),
+  ]);
+  return [renderFacts(facts), ...results, renderFigures(figures)].join('\n\n');
 }
 
-function renderPart<Name extends PartName>(
-  name: Name,
-  result: PartResults[Name] | undefined,
-): string[] {
-  return result === undefined ? [] : [`--- ${name} ---`, ...parts[name].renderTables(result)];
+/** A name and a text on each line. */
+function renderFacts(facts: Record<string, string>): string {
+  const width = Math.max(...Object.keys(facts).map((name) => name.length));
+  const lines = Object.entries(facts).map(([name, text]) => `${name.padEnd(width)}  ${text}`);
+  return lines.join('\n');
 }
 
-function renderEnvironment(environment: Environment): string {
-  return renderFacts({
-    machine: machineText(environment),
-    'at start': `load average ${numberText(environment.loadAverage, 2)}`,
-    versions: versionsText(environment),
+/** A line of its own for each panel. A place is named once. */
+function renderRows({ columns, rows }: PartResult): string {
+  const head = ['', '', ...columns.map((column) => measures[column].head)];
+  const body = rows.flatMap((row, index) => {
+    const { panel, x, line } = row;
+    const last = rows[index - 1];
+    const isSamePanel = last?.panel === panel;
+    const cells = columns.map((column) =>
+      spreadText(spreadOf(row, column), measures[column].decimals),
+    );
+    const named = [isSamePanel && last?.x === x ? '' : x, line, ...cells];
+    return isSamePanel || panel === undefined ? [named] : [[panel], named];
   });
+  return renderTable([head, ...body]);
 }
 
-/** Larger figures have no decimals. */
-const wholeNumbersFrom = 1_000;
+/** Each column is as wide as its widest cell. Columns of numbers are aligned right. */
+function renderTable(rows: string[][]): string {
+  const columns = (rows[0] ?? []).map((_, column) => {
+    const cells = rows.map((row) => row[column] ?? '');
+    return {
+      width: Math.max(...cells.map((cell) => cell.length)),
+      isNumber: column > 1 && cells.slice(1).every((cell) => /^([\d-]|$)/.test(cell)),
+    };
+  });
+  const line = (row: string[]) =>
+    columns.map(({ width, isNumber }, column) => {
+      const cell = row[column] ?? '';
+      return isNumber ? cell.padStart(width) : cell.padEnd(width);
+    });
+  return rows.map((row) => line(row).join('  ').trimEnd()).join('\n');
+}
 
 function renderFigures(figures: FigureResult[]): string {
-  const body = figures.map((figure) => [
-    figure.at ? `${figure.label}, ${figure.at}` : figure.label,
-    spreadText(figure.value, (figure.value?.median ?? 0) < wholeNumbersFrom ? 2 : 0),
-    'atLeast' in figure.bound
-      ? `≥ ${numberText(figure.bound.atLeast)}`
-      : `≤ ${numberText(figure.bound.atMost)}`,
-    verdict(figure),
+  const body = figures.map(({ label, value, bound, target, verdict }) => [
+    label,
+    spreadText(value, (value?.median ?? 0) < 1_000 ? 2 : 0),
+    `${bound} ${numberText(target)}`,
+    verdict,
   ]);
   return renderTable([['figure', 'measured', 'target', ''], ...body]);
-}
-
-function verdict({ met, shortOf }: FigureResult): string {
-  if (met === null) return 'not measured';
-  const isMet = met ? 'met' : 'NOT MET';
-  return shortOf ? `${isMet} so far: short of ${shortOf}` : isMet;
 }

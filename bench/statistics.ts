@@ -21,11 +21,6 @@ export function spread(values: Values): Spread | null {
   };
 }
 
-/** NaN when all values are missing. */
-export function median(values: Values): number {
-  return spread(values)?.median ?? Number.NaN;
-}
-
 /** Null unless both are numbers. */
 export function difference(value: number | Missing, base: number | Missing): number | null {
   return typeof value === 'number' && typeof base === 'number' ? value - base : null;

@@ -1,170 +1,130 @@
 /** All facts about the programs that are compared. */
 import { execFileSync } from 'node:child_process';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { makeJwts, makeOpaqueTokens, type Prepared } from './tokens.ts';
-
-export type PostgresTargetName = 'fastify' | 'postgres' | 'nodes';
-export type TargetName =
-  | 'noop'
-  | 'engine'
-  | 'service'
-  | 'tls'
-  | 'tokens'
-  | 'jwt'
-  | 'full'
-  | 'normal';
+import { programCommand } from '../src/program.ts';
+import { builtFile, type PeerName } from './peers/build.ts';
+import type { DialectName } from './plant.ts';
 
 export interface Target {
   label: string;
+  /** What a 200 means. */
+  durability: string;
   /** Whether a plant that was answered with 200 survives a power failure. */
   isDurable: boolean;
-  durability: string;
-  /** Measured under full load only, to show how the service scales. */
-  isForScaling?: boolean;
-  /** Clients speak TLS. */
-  isEncrypted?: boolean;
-  /** Times the warm-up of the settings. Default: 1. */
-  warmups?: number;
-  /** Makes what the target and the clients need, before the target starts. */
-  prepare?(storePath: string): Promise<Prepared>;
-  /** Processes that share the store and the load. Default: 1. */
-  nodes?: number;
-  /** Limit of each process, in cores. Default: none. */
-  coreShare?: number;
+  /** Built before it is measured. */
+  peer?: PeerName;
+  /** Default: `plants`. */
+  dialect?: DialectName;
+  /** It calls the kernel without the C library, so no preloaded library can delay its syncs. */
+  hidesSyncs?: true;
   /**
-   * The arguments for node.
+   * Program and arguments.
    *
    * @param store path of a file that may not exist yet, or URL of a database
    */
-  command(store: string): string[];
+  command(store: string): readonly string[];
   /** Counts the plants after a stop. Missing if the target stores nothing or in a database. */
   countStored?(storePath: string): number;
 }
 
-export const program = file('../bin/plant-store.js');
-
-/** Each thread sees each token for the first time, and verifies it. */
-const tokensWarmups = 2;
-
-const storesNothing = { isDurable: false, durability: 'stores nothing' };
-
-export const targets: Record<TargetName, Target> = {
+const onSqlite = {
   noop: {
-    ...storesNothing,
     label: 'node:http, no store',
-    command: () => [file('targets/noop.ts')],
+    durability: 'stores nothing',
+    isDurable: false,
+    command: () => node('targets/noop.ts'),
   },
-  engine: {
-    ...storesNothing,
-    label: 'plant-store HTTP, no store',
-    command: () => [file('targets/engine.ts')],
-  },
-  service: service('plant-store', []),
-  tls: {
-    ...service('plant-store, TLS', []),
-    isForScaling: true,
-    isEncrypted: true,
-    command: (storePath) => serve(`sqlite:${storePath}`, makeCertificate(dirname(storePath))),
-  },
-  tokens: {
-    ...service('plant-store, 1,000 tokens', []),
-    isForScaling: true,
-    prepare: (storePath) => makeOpaqueTokens(storePath),
-    warmups: tokensWarmups,
-  },
-  jwt: {
-    ...service('plant-store, 1,000 JWTs', []),
-    isForScaling: true,
-    prepare: makeJwts,
-    warmups: tokensWarmups,
-  },
-  full: { ...fastifyOnSqlite('FULL', 'durable'), isDurable: true },
-  normal: { ...fastifyOnSqlite('NORMAL', 'NOT durable'), isDurable: false },
-};
-
-/** Their stores are URLs of databases. `withFreshDatabase` counts the plants. */
-export const postgresTargets: Record<PostgresTargetName, Target> = {
-  fastify: fastifyOnPostgres(),
-  postgres: onPostgres('plant-store, PostgreSQL'),
-  nodes: { ...onPostgres('plant-store, PostgreSQL, 2 nodes'), nodes: 2 },
-};
-
-/** The colors of the plots. */
-export const targetColors: Record<TargetName, string> = {
-  noop: '#8a94a0',
-  engine: '#b9c2cc',
-  service: '#17804d',
-  tls: '#8c5fa8',
-  tokens: '#a8894a',
-  jwt: '#c06a6a',
-  full: '#3b6fb6',
-  normal: '#c07a1e',
-};
-
-/** Shows how much load the generator can make. It is not compared. */
-export const rawResponder: Target = {
-  ...storesNothing,
-  label: 'raw responder',
-  command: () => [file('targets/raw-responder.ts')],
-};
-
-function service(label: string, flags: string[]): Target {
-  return {
-    label,
+  service: {
+    label: 'plant-store',
+    durability: 'durable: one sync for all creates that wait',
     isDurable: true,
-    durability: 'durable: WAL, synchronous=FULL, one commit for all creates that wait',
-    command: (storePath) => serve(`sqlite:${storePath}`, flags),
+    command: (storePath) => serve(`sqlite:${storePath}`),
     countStored: countWithCommandLine,
-  };
-}
+  },
+  rust: builtPeer('rust', 'Rust: hyper + rusqlite'),
+  go: builtPeer('go', 'Go: net/http + go-sqlite3'),
+  full: fastifyOnSqlite('FULL'),
+  normal: fastifyOnSqlite('NORMAL'),
+  // Its default driver is SQLite in Go.
+  pocketbase: { ...pocketbase('NORMAL', 'PocketBase as it comes'), hidesSyncs: true },
+  pocketbaseFull: pocketbase('FULL', 'PocketBase, FULL'),
+} satisfies Record<string, Target>;
 
-function onPostgres(label: string): Target {
+export type TargetName = keyof typeof onSqlite;
+export const targets: Record<TargetName, Target> = onSqlite;
+
+/** Their stores are URLs of databases, which count the plants. */
+export const postgresTargets = {
+  fastify: {
+    label: 'Fastify + pg',
+    durability: 'durable: synchronous_commit=on, one INSERT a request over a pool of 20',
+    isDurable: true,
+    command: (url) => node('peers/fastify.ts', 'postgres', url),
+  },
+  postgres: {
+    label: 'plant-store',
+    durability: 'durable: synchronous_commit=on, one statement for all creates that wait',
+    isDurable: true,
+    command: serve,
+  },
+} satisfies Record<string, Target>;
+
+function builtPeer(peer: PeerName, label: string): Target {
   return {
     label,
+    durability: 'durable: WAL, synchronous=FULL, one commit for all creates that wait',
     isDurable: true,
-    durability: 'durable: synchronous_commit=on, one statement for all creates that wait',
-    command: (url) => serve(url, []),
-  };
-}
-
-function fastifyOnSqlite(synchronous: string, durability: string): Omit<Target, 'isDurable'> {
-  return {
-    label: `Fastify + better-sqlite3, ${synchronous}`,
-    durability: `${durability}: WAL, synchronous=${synchronous}, one commit a request`,
-    command: (storePath) => [file('peers/fastify-better-sqlite3.ts'), storePath, synchronous],
+    peer,
+    command: (storePath) => [builtFile(peer), storePath],
     countStored: countWithSqlite,
   };
 }
 
-function fastifyOnPostgres(): Target {
+type Synchronous = 'FULL' | 'NORMAL';
+
+function fastifyOnSqlite(synchronous: Synchronous): Target {
   return {
-    label: 'Fastify + pg',
-    isDurable: true,
-    durability: 'durable: synchronous_commit=on, one INSERT a request over a pool of 20',
-    command: (url) => [file('peers/fastify-pg.ts'), url],
+    label: `Fastify + better-sqlite3, ${synchronous}`,
+    ...commitEach(synchronous),
+    command: (storePath) => node('peers/fastify.ts', synchronous, storePath),
+    countStored: countWithSqlite,
   };
 }
 
-function serve(store: string, flags: string[]): string[] {
-  const listeners = ['--host', '127.0.0.1', '--port', '0', '--ops-port', '0'];
-  return [program, 'serve', '--store', store, ...listeners, ...flags];
+function pocketbase(synchronous: Synchronous, label: string): Target {
+  return {
+    label,
+    ...commitEach(synchronous),
+    peer: 'pocketbase',
+    dialect: 'pocketbase',
+    command: (storePath) => [builtFile('pocketbase'), storePath, synchronous],
+    countStored: countWithSqlite,
+  };
 }
 
-/** Makes a certificate in the folder. @returns the flags for it */
-function makeCertificate(folder: string): string[] {
-  const [certificate, key] = [join(folder, 'tls.pem'), join(folder, 'tls.key')];
-  const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
-  const files = ['-keyout', key, '-out', certificate];
-  execFileSync('openssl', ['req', '-x509', '-subj', '/CN=localhost', ...newKey, ...files], {
-    stdio: 'ignore',
-  });
-  return ['--tls-certificate', certificate, '--tls-key', key];
+function commitEach(synchronous: Synchronous): Pick<Target, 'isDurable' | 'durability'> {
+  const isDurable = synchronous === 'FULL';
+  const promise = isDurable ? 'durable' : 'NOT durable';
+  return {
+    isDurable,
+    durability: `${promise}: WAL, synchronous=${synchronous}, one commit a request`,
+  };
+}
+
+function serve(store: string): readonly string[] {
+  const listeners = ['--host', '127.0.0.1', '--port', '0', '--ops-port', '0'];
+  return [...programCommand, 'serve', '--store', store, ...listeners];
+}
+
+function node(script: string, ...args: string[]): readonly string[] {
+  return [process.execPath, join(import.meta.dirname, script), ...args];
 }
 
 function countWithCommandLine(storePath: string): number {
-  const args = [program, 'plants', 'count', '--store', `sqlite:${storePath}`];
-  return Number(execFileSync(process.execPath, args, { encoding: 'utf8' }));
+  const [program, ...first] = programCommand;
+  const args = [...first, 'plants', 'count', '--store', `sqlite:${storePath}`];
+  return Number(execFileSync(program, args, { encoding: 'utf8' }));
 }
 
 function countWithSqlite(storePath: string): number {
@@ -172,8 +132,4 @@ function countWithSqlite(storePath: string): number {
   const row = store.prepare('SELECT count(*) AS plants FROM plants').get();
   store.close();
   return Number(row?.['plants']);
-}
-
-function file(path: string): string {
-  return join(import.meta.dirname, path);
 }

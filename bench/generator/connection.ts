@@ -1,18 +1,17 @@
 /** A connection on a raw socket: an HTTP client would cost more CPU time than the service. */
-import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
-import { connect as connectTls } from 'node:tls';
-import { plantBody, requestAroundId } from '../plant.ts';
-import type { LoadOrder } from './order.ts';
+import type { LoadOrder } from '../load-generator.ts';
+import { dialects, requestAroundId } from '../plant.ts';
 
 export interface Connection {
+  /** Of the create that is under way. */
+  dueMs: number;
   /** One create at a time: the next create may follow after `onAcknowledged`. */
   create(id: bigint): void;
   end(): void;
 }
 
 export interface ConnectionEvents {
-  onReady(connection: Connection): void;
   onAcknowledged(connection: Connection): void;
   /** The reply was no acknowledgement, or the connection was lost. */
   onFailure(error: Error): void;
@@ -20,27 +19,23 @@ export interface ConnectionEvents {
 
 const responseBytesMax = 16 * 1024;
 
-/** @param index of the connection. Connections are dealt out to the target's processes by it. */
-export function openConnection(order: LoadOrder, index: number, events: ConnectionEvents): void {
-  const port = order.ports[index % order.ports.length] ?? 0;
-  const requestAround = requestsWith(order, port);
+/** Resolves when the connection is open. */
+export function openConnection(
+  { port, token, ids = 'short', dialect: name = 'plants' }: LoadOrder,
+  { onAcknowledged, onFailure }: ConnectionEvents,
+): Promise<Connection> {
+  const dialect = dialects[name];
+  const { head, tail } = requestAroundId(dialect, port, token, ids);
   let received = '';
   let isEnding = false;
 
+  // One buffer for the life of the connection, so that no reply allocates one.
   const buffer = Buffer.allocUnsafe(responseBytesMax);
-  const options = {
-    host: '127.0.0.1',
-    port,
-    noDelay: true,
-    // One buffer for the life of the connection, so that no reply allocates one.
-    onread: { buffer, callback: onRead },
-  };
-  const socket = order.isEncrypted
-    ? connectTls({ ...options, rejectUnauthorized: false })
-    : connect(options);
+  const onread = { buffer, callback: onRead };
+  const socket = connect({ host: '127.0.0.1', port, noDelay: true, onread });
   const connection: Connection = {
+    dueMs: 0,
     create(id) {
-      const { head, tail } = requestAround();
       socket.write(head + id + tail, 'latin1');
     },
     end() {
@@ -48,48 +43,34 @@ export function openConnection(order: LoadOrder, index: number, events: Connecti
       socket.end();
     },
   };
-  socket.once(order.isEncrypted ? 'secureConnect' : 'connect', () => events.onReady(connection));
-  socket.once('error', events.onFailure);
+  socket.once('error', onFailure);
   socket.once('close', () => {
-    if (!isEnding) events.onFailure(new Error('the target closed a connection'));
+    if (!isEnding) onFailure(new Error('the target closed a connection'));
   });
 
   function onRead(length: number): boolean {
     received += buffer.toString('latin1', 0, length);
-    const answer = readResponse(received);
+    const answer = readResponse(received, dialect.isPlant);
     if (answer === 'refused') socket.destroy(new Error(`not an acknowledgement:\n${received}`));
     if (answer === 'acknowledged') {
       received = '';
-      events.onAcknowledged(connection);
+      onAcknowledged(connection);
     }
     return true; // keep reading
   }
-}
 
-/** Takes the tokens in turn, over all connections. */
-function requestsWith(order: LoadOrder, port: number): () => { head: string; tail: string } {
-  const made = (token: string) => requestAroundId(port, token, order.ids ?? 'short');
-  if (typeof order.tokens === 'string') {
-    const request = made(order.tokens);
-    return () => request;
-  }
-  requests ??= JSON.parse(readFileSync(order.tokens.file, 'utf8')).map(made) as Requests;
-  const all = requests;
-  return () => all[(taken += 1) % all.length] as Requests[number];
+  return new Promise((resolve) => socket.once('connect', () => resolve(connection)));
 }
-
-type Requests = readonly { head: string; tail: string }[];
-let requests: Requests | undefined;
-let taken = 0;
 
 /** Reads status line, Content-Length and body of the reply, or of its part that has arrived. */
-function readResponse(text: string): 'acknowledged' | 'refused' | 'incomplete' {
+function readResponse(
+  text: string,
+  isPlant: (body: string) => boolean,
+): 'acknowledged' | 'refused' | 'incomplete' {
   const bodyAt = text.indexOf('\r\n\r\n') + 4;
   if (bodyAt < 4) return 'incomplete';
   const bodyBytes = Number(/\r\ncontent-length: *(\d+)\r\n/i.exec(text)?.[1]);
   if (text.length < bodyAt + bodyBytes) return 'incomplete';
-  const isPlant = text.startsWith('HTTP/1.1 200 ') && bodyBytes === plantBody.length;
-  return isPlant && text.endsWith(plantBody) && text.length === bodyAt + bodyBytes
-    ? 'acknowledged'
-    : 'refused';
+  const isWhole = text.startsWith('HTTP/1.1 200 ') && text.length === bodyAt + bodyBytes;
+  return isWhole && isPlant(text.slice(bodyAt)) ? 'acknowledged' : 'refused';
 }

@@ -1,65 +1,55 @@
-/** Resident memory of the service under full load, second by second. */
-import type { Bench, Timing } from '../part.ts';
+/** Resident memory of the service under full load. */
+import { keepRows } from '../measurement.ts';
+import { type Bench, fullLoad, type PartResult, type Settings } from '../part.ts';
 import { rssBytes } from '../process-stats.ts';
-import { slope } from '../statistics.ts';
-import { renderFacts, renderSpreads } from '../table.ts';
-import { runOnFreshStore } from '../target-run.ts';
+import { slope, spread } from '../statistics.ts';
+import { runOnFreshStore } from '../target.ts';
 import { targets } from '../targets.ts';
-import { connectionsText, fullLoadConnections, numberText, timesText } from '../text.ts';
 
-interface Sample {
-  /** Since the start of the load. */
-  atMs: number;
-  rssBytes: number;
-}
+const sampleMsMax = 1_000;
+const spans = 10;
 
-interface MemoryPart {
-  settings: Omit<Timing, 'rounds'>;
-  createsPerSecond: number;
-  /** Null without Linux. */
-  rssPeakBytes: number | null;
-  samples: Sample[];
-}
-
-const sampleMs = 1_000;
-
-export function measureMemory(
-  settings: MemoryPart['settings'],
+export async function measureMemory(
+  { warmupMs, memoryMs: measureMs }: Settings,
   { directory, progress }: Bench,
-): Promise<MemoryPart> {
-  return runOnFreshStore(targets.service, { directory }, async (running) => {
-    const samples: Sample[] = [];
-    const startMs = performance.now();
-    const timer = setInterval(() => {
-      const bytes = rssBytes(running.pid);
-      if (bytes !== null) samples.push({ atMs: performance.now() - startMs, rssBytes: bytes });
-    }, sampleMs);
-    const load = { connections: fullLoadConnections, ...settings };
-    const { createsPerSecond, rssPeakBytes } = await running.load(load);
-    clearInterval(timer);
-    progress(
-      `  peak ${numberText((rssPeakBytes ?? Number.NaN) / 1e6, 0)} MB at ${Math.round(createsPerSecond)} creates/s`,
+): Promise<PartResult> {
+  const line = targets.service.label;
+  const { rows, add } = keepRows();
+  const spanMs = measureMs / spans;
+  await runOnFreshStore(targets.service, { directory, ids: 'short' }, async (running) => {
+    const samples: { ms: number; bytes: number }[] = [];
+    const startMs = performance.now() + warmupMs;
+    const timer = setInterval(
+      () => {
+        const bytes = rssBytes(running.pid);
+        if (bytes !== null) samples.push({ ms: performance.now() - startMs, bytes });
+      },
+      Math.min(sampleMsMax, spanMs / 2),
     );
-    return { settings, createsPerSecond, rssPeakBytes, samples };
+    const load = { connections: fullLoad.connections, warmupMs, measureMs };
+    const { rssPeakBytes, createsPerSecond } = await running.load(load);
+    clearInterval(timer);
+    progress(`  peak ${rssPeakBytes} bytes at ${Math.round(createsPerSecond)} creates/s`);
+    // Without the first tenth, in which the heap grows to its working size.
+    const settled = samples.filter(({ ms }) => ms >= spanMs);
+    const points = settled.map(({ ms, bytes }) => ({ x: ms / 60_000, y: bytes }));
+    const rssSlopeBytesPerMinute = slope(points);
+    for (let span = 0; span < spans; span++) {
+      const own = samples.filter(({ ms }) => Math.floor(ms / spanMs) === span);
+      const median = spread(own.map(({ bytes }) => bytes))?.median ?? null;
+      const isLast = span === spans - 1;
+      const whole = isLast && { rssPeakBytes, rssSlopeBytesPerMinute, createsPerSecond };
+      add({ x: `${((span + 1) * spanMs) / 1000} s`, line }, { rssBytes: median, ...whole });
+    }
   });
-}
-
-/** Without the warm-up, in which the heap grows to its working size. */
-export function rssSlopeMbPerMinute({ settings, samples }: MemoryPart): number | null {
-  const measured = samples.filter(({ atMs }) => atMs >= settings.warmupMs);
-  return slope(measured.map(({ atMs, rssBytes }) => ({ x: atMs / 60_000, y: rssBytes / 1e6 })));
-}
-
-export function renderMemoryTables(part: MemoryPart): string[] {
-  const load = `closed loop, ${connectionsText(fullLoadConnections)}, ${timesText(part.settings)}`;
-  const table = renderSpreads(
-    'memory',
-    [[targets.service.label, [part]]],
-    [
-      ['peak RSS MB', 1, ({ rssPeakBytes }) => rssPeakBytes, 1e6],
-      ['slope MB/min', 2, rssSlopeMbPerMinute],
-      ['creates/s', 0, ({ createsPerSecond }) => createsPerSecond],
-    ],
-  );
-  return [renderFacts({ load }), table];
+  return {
+    conditions: {
+      load: `closed loop, ${fullLoad.text}`,
+      rounds: `one of ${measureMs / 1000} s after ${warmupMs / 1000} s of warm-up`,
+      rows: 'the median of each tenth of the time; the last has the peak and the rate of the whole, and the slope without the first tenth',
+    },
+    columns: ['rssBytes', 'rssPeakBytes', 'rssSlopeBytesPerMinute', 'createsPerSecond'],
+    rows,
+    plot: { title: 'Memory under full load', measures: ['rssBytes'], scale: 'linear' },
+  };
 }

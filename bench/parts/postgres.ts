@@ -1,139 +1,109 @@
-/** The service on PostgreSQL, beside its bounds and beside programs that a user would write. */
-import type { PostgresServer } from '../../test/helpers/postgres.ts';
-import { canLimitTime, keepAllToCores, keepToCores, lastCore } from '../cores.ts';
-import { withFreshDatabase, withServer } from '../database.ts';
-import type { LoadResult } from '../generator/order.ts';
-import { type Bench, measureRounds, type Timing } from '../part.ts';
-import { type DriverRun, driveDatabase } from '../postgres-driver.ts';
-import { ratio } from '../statistics.ts';
-import { runOnFreshStore, runTarget, type TargetUnderLoad } from '../target-run.ts';
-import { type PostgresTargetName, postgresTargets, type Target, targets } from '../targets.ts';
-import { fullLoadConnections } from '../text.ts';
+/** The service on PostgreSQL, beside the program that a user would write. */
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import { type PostgresServer, startPostgres } from '../../test/helpers/postgres.ts';
+import type { Load } from '../load-generator.ts';
+import { addRatios, keepRows, type Values } from '../measurement.ts';
+import { type Bench, fullLoad, measureRounds, type PartResult, type Settings } from '../part.ts';
+import { type LoadedStore, runTarget } from '../target.ts';
+import { postgresTargets, type Target } from '../targets.ts';
 
-type ComparedTarget = PostgresTargetName | 'noop' | 'service';
-export const comparedTargets: Record<ComparedTarget, Target> = {
-  noop: targets.noop,
-  service: targets.service,
-  ...postgresTargets,
-};
+/** Usual for a server of this size. By default fsync and synchronous_commit are on. */
+const usualSettings = { shared_buffers: '256MB', max_wal_size: '2GB' };
+/** TCP alone: the path of a socket in the folder may be too long. */
+const serverSettings = { ...usualSettings, unix_socket_directories: '' };
+
+export async function measurePostgres(settings: Settings, bench: Bench): Promise<PartResult> {
+  const { warmupMs, measureMs } = settings;
+  const { rows, add } = keepRows();
+  const all = Object.values(postgresTargets);
+  const lastCore = availableParallelism() - 1;
+  // The server and the targets inherit the cores.
+  const isApart = lastCore > 0 && keepToCores(0, lastCore - 1);
+  const core = isApart ? lastCore : undefined;
+  const load = { connections: fullLoad.connections, warmupMs, measureMs, core };
+  // On the disk of the stores. It is also killed when the benchmark is interrupted.
+  const owner = { after: (kill: () => unknown) => process.prependOnceListener('exit', kill) };
+  const folder = mkdtempSync(join(bench.directory, 'postgres-'));
+  const server = await startPostgres(owner, serverSettings, folder);
+  await measureRounds(settings, bench, async () => {
+    for (const target of all) {
+      const values = await measureTarget(target, server, load);
+      bench.progress(`  ${target.label}: ${values.createsPerSecond} creates/s`);
+      add({ x: fullLoad.text, line: target.label }, values);
+    }
+  });
+  const [row] = await server.query('SHOW server_version');
+  const version = row?.['server_version'];
+  await server.stop('fast');
+  if (isApart) keepToCores(0, lastCore);
+  addRatios(rows, 'ratioToFastify', postgresTargets.fastify.label);
+  const changed = Object.entries(usualSettings).map((setting) => setting.join('='));
+  return {
+    conditions: {
+      load: `closed loop, ${fullLoad.text}, ids unique and ascending`,
+      database: `PostgreSQL ${version}, ${changed.join(', ')}, all else by default: fsync=on, synchronous_commit=on`,
+      cores: isApart
+        ? 'the load generator has a core alone, and all others share the rest'
+        : 'all processes share all cores: no core can be kept for the load generator here',
+      ...Object.fromEntries(all.map(({ label, durability }) => [label, durability])),
+    },
+    columns: [
+      'createsPerSecond',
+      'ratioToFastify',
+      'p50Ms',
+      'p99Ms',
+      'cpuUsPerCreate',
+      'databaseCpuUsPerCreate',
+      'plantsPerCommit',
+      'generatorBusyShare',
+    ],
+    rows,
+    plot: {
+      title: 'Creates per second on PostgreSQL',
+      measures: ['createsPerSecond'],
+      scale: 'linear',
+    },
+  };
+}
+
+/** Keeps this process to these cores, with its future children. @returns whether it could */
+function keepToCores(first: number, last: number): boolean {
+  if (process.platform !== 'linux') return false;
+  const args = ['--all-tasks', '--cpu-list', '--pid', `${first}-${last}`, `${process.pid}`];
+  try {
+    execFileSync('taskset', args, { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false; // taskset is missing, or this process may not have these cores
+  }
+}
 
 /**
- * `shared`: all processes have all cores. `own`: the database has the last core alone, and the load
- * generator is among the others. `limited`: all have all cores, but each node at most
- * `nodeCoreShare` of a core, as on a machine of that size.
+ * Loads the target on an empty database.
+ *
+ * @throws Error unless the database then holds exactly the acknowledged plants
  */
-export type Cores = 'shared' | 'own' | 'limited';
-
-/** On two cores, two nodes leave one core to the database and the load generator. */
-export const nodeCoreShare = 0.5;
-
-/** In the order in which they are measured. */
-export const comparisons: Record<Cores, ComparedTarget[]> = {
-  shared: ['noop', 'fastify', 'postgres', 'nodes'],
-  own: ['service', 'postgres'],
-  limited: ['postgres', 'nodes'],
-};
-
-export interface PostgresMeasurement extends LoadResult {
-  target: ComparedTarget;
-  cores: Cores;
-  /** Null for a target that stores elsewhere. */
-  plantsPerCommit: number | null;
-}
-
-interface PostgresRound {
-  measurements: PostgresMeasurement[];
-  /** On all cores. */
-  driver: DriverRun;
-}
-
-export interface PostgresPart {
-  settings: Timing;
-  serverVersion: string;
-  /** The database's core in `own`. Null where no core can be kept free. */
-  databaseCore: number | null;
-  /** Whether `limited` was measured. */
-  isTimeLimited: boolean;
-  rounds: PostgresRound[];
-}
-
-/** What the measurements of one run need. */
-interface Run {
-  server: PostgresServer;
-  settings: Timing;
-  bench: Bench;
-}
-
-export async function measurePostgres(settings: Timing, bench: Bench): Promise<PostgresPart> {
-  const databaseCore = lastCore();
-  const isTimeLimited = await canLimitTime();
-  return withServer(bench.directory, async (server) => {
-    const run: Run = { server, settings, bench };
-    const rounds = await measureRounds(settings.rounds, bench, async () => {
-      const { measurements, driver } = await measureSharing(run);
-      if (databaseCore !== null) measurements.push(...(await measureApart(run, databaseCore)));
-      if (isTimeLimited) measurements.push(...(await measureTargets(run, 'limited')));
-      return { measurements, driver };
-    });
-    const [row] = await server.query('SHOW server_version');
-    const serverVersion = `${row?.['server_version']}`;
-    return { settings, serverVersion, databaseCore, isTimeLimited, rounds };
-  });
-}
-
-async function measureSharing(run: Run): Promise<PostgresRound> {
-  const measurements = await measureTargets(run, 'shared');
-  const own = measurements.find(({ target }) => target === 'postgres');
-  const batchPlants = Math.max(1, Math.round(own?.plantsPerCommit ?? 1));
-  const driver = await withFreshDatabase(run.server, 'short', (store) =>
-    driveDatabase(store, batchPlants, run.settings),
+async function measureTarget(target: Target, server: PostgresServer, load: Load): Promise<Values> {
+  const path = await server.makeDatabase();
+  const name = new URL(path).pathname.slice(1);
+  const store: LoadedStore = { path, ids: 'short', plants: 0, databasePid: server.pid };
+  const numberOf = async (sql: string) => {
+    const [row] = await server.query(`SELECT (${sql})::int AS value`, name);
+    return Number(row?.['value']);
+  };
+  // So that this target does not pay for the writes of the target before.
+  await server.query('CHECKPOINT');
+  const result = await runTarget(target, store, (running) => running.load(load));
+  const stored = await numberOf('SELECT count(*) FROM plants');
+  if (stored !== store.plants)
+    throw new Error(`acknowledged ${store.plants} creates, but holds ${stored} plants`);
+  // All transactions of the database. Few of a service's transactions store no plants.
+  const commits = await numberOf(
+    'SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()',
   );
-  run.bench.progress(`  the driver alone: ${Math.round(driver.plantsPerSecond)} plants/s`);
-  return { measurements, driver };
-}
-
-async function measureApart(run: Run, core: number): Promise<PostgresMeasurement[]> {
-  keepAllToCores(run.server.pid, core, core);
-  keepToCores(process.pid, 0, core - 1);
-  const measurements = await measureTargets(run, 'own');
-  keepAllToCores(run.server.pid, 0, core);
-  keepToCores(process.pid, 0, core);
-  return measurements;
-}
-
-function measureTargets(run: Run, cores: Cores): Promise<PostgresMeasurement[]> {
-  return Array.fromAsync(comparisons[cores], async (target) => {
-    const result = await measureTarget(run, cores, target);
-    const rate = Math.round(result.createsPerSecond);
-    run.bench.progress(`  ${comparedTargets[target].label}, ${cores} cores: ${rate} creates/s`);
-    return { target, cores, ...result };
-  });
-}
-
-async function measureTarget(
-  { server, settings: { warmupMs, measureMs }, bench: { directory } }: Run,
-  cores: Cores,
-  name: ComparedTarget,
-): Promise<Omit<PostgresMeasurement, 'target' | 'cores'>> {
-  const limit = cores === 'limited' ? { coreShare: nodeCoreShare } : {};
-  const target = { ...comparedTargets[name], ...limit };
-  const load = (running: TargetUnderLoad) =>
-    running.load({ connections: fullLoadConnections, warmupMs, measureMs });
-  if (name in postgresTargets)
-    return withFreshDatabase(server, 'short', (store) => runTarget(target, store, load));
-  return { ...(await runOnFreshStore(target, { directory }, load)), plantsPerCommit: null };
-}
-
-/** The rate of one target divided by the rate of another, in each round. */
-export function rateRatios(
-  { rounds }: PostgresPart,
-  cores: Cores,
-  one: ComparedTarget,
-  other: ComparedTarget,
-): (number | null)[] {
-  return rounds.map(({ measurements }) => {
-    const rate = (name: ComparedTarget) =>
-      measurements.find((own) => own.cores === cores && own.target === name)?.createsPerSecond;
-    return ratio(rate(one), rate(other));
-  });
+  await server.query(`DROP DATABASE ${name}`);
+  return { ...result, plantsPerCommit: stored / commits };
 }

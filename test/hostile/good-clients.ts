@@ -18,10 +18,9 @@ export async function letGoodClientsCreate(
   { connections, measureMs }: { readonly connections: number; readonly measureMs: number },
 ): Promise<LoadResult> {
   const order: LoadOrder = {
-    isEncrypted: false,
-    ports: [port],
-    tokens: token,
-    targetPids: [child.pid ?? 0],
+    port,
+    token,
+    targetPid: child.pid ?? 0,
     connections,
     firstId: nextId,
     warmupMs: 200,

@@ -58,17 +58,14 @@ function firstOfEachId<T extends PlantToCreate>(plants: readonly T[]): T[] {
 }
 
 /** Inserts new plants, and returns their ids. unnest() fills missing times with NULL. */
-export const insertSql = `
+const insertSql = `
   INSERT INTO plants (id, name, tag, created_at, created_by)
   SELECT id, name, tag, coalesce(created_at, $4::bigint), created_by
   FROM unnest($1::bigint[], $2::text[], $3::text[], $5::bigint[], $6::bigint[]) AS new (id, name,
     tag, created_by, created_at)
   ON CONFLICT (id) DO NOTHING RETURNING id`;
 
-export function insertValues(
-  plants: readonly (PlantToCreate | CopiedPlant)[],
-  nowMs: number,
-): unknown[] {
+function insertValues(plants: readonly (PlantToCreate | CopiedPlant)[], nowMs: number): unknown[] {
   return [
     plants.map(({ id }) => id),
     plants.map(({ name }) => name),
