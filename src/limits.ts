@@ -162,6 +162,10 @@ export const limits = {
     queueBytesMax: 32 * MiB,
     /** From a valid request until its plant is durable. Default of `--commit-timeout`. */
     commitMs: 4 * second,
+    /** In about this time a thread answers a create and reads the next one. */
+    turnMs: 0.01,
+    /** A batch waits for further clients until this long, or a quarter of a transaction, none sends. */
+    clientsPauseMs: 0.5,
     /** Time that a batch gathers while other batches are committed. PostgreSQL only. */
     gatherMs: 1,
     /** UTF-16 units of names and tags in one read of `plants list`, which must not hold the WAL. */

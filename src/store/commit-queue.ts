@@ -57,9 +57,15 @@ interface Batch extends Transaction {
 /**
  * Group commit. While a transaction runs, the next batch gathers, so a batch grows with the load;
  * without load, a plant waits for no other plant and no timer. A transaction takes all gathered
- * plants: a plant waits for one running transaction and its own, however full the queue is. Where
- * several transactions may run, a batch gathers for at most `gatherMs`: a fast store then gets few
- * large batches.
+ * plants: a plant waits for one running transaction and its own, however full the queue is.
+ *
+ * Clients that have just got their replies send again. One transaction with their plants and the
+ * gathered ones takes half the time of two, so the next batch waits for them: at most half as long
+ * as the last transaction took, and only while plants keep coming. A batch whose replies take longer
+ * than its transaction does not wait.
+ *
+ * Where several transactions may run, a batch gathers for at most `gatherMs`: a fast store then gets
+ * few large batches.
  *
  * A full queue refuses plants. A transaction that has not ended `commitMs` after its first plant is
  * settled with an error. When all concurrent transactions are overdue, the gathering batch is
@@ -75,6 +81,8 @@ export function createCommitQueue(
   let gatheringSinceMs = 0;
   const underWay = new Set<Batch>();
   let stopGathering = () => {};
+  /** Clients that have their replies, and may send again: the gathering batch waits for them. */
+  let returning = { plants: 0, endMs: 0, pauseMs: 0 };
   /** Number of overdue batches in `underWay`. */
   let overdue = 0;
   const tooLate = new StoreError(
@@ -93,12 +101,25 @@ export function createCommitQueue(
     return 'queued';
   }
 
-  /** The first plant waits only for requests of the same turn of the event loop. */
   function schedule(): void {
     gatheringSinceMs = performance.now();
-    if (underWay.size === 0) setImmediate(commitNext);
+    if (underWay.size === 0) gather();
     else if (underWay.size < bounds.batchesMax)
       stopGathering = setDeadline(limits.store.gatherMs, commitNext);
+  }
+
+  /** Commits after this turn of the event loop, or once the clients have sent again. */
+  function gather(): void {
+    let seen = 0;
+    let seenAtMs = 0;
+    function look(): void {
+      const nowMs = performance.now();
+      if (gathering.length > seen) [seen, seenAtMs] = [gathering.length, nowMs];
+      const { plants, endMs, pauseMs } = returning;
+      if (seen >= plants || nowMs > endMs || nowMs - seenAtMs > pauseMs) commitNext();
+      else setImmediate(look);
+    }
+    setImmediate(look);
   }
 
   function commitNext(): void {
@@ -122,11 +143,25 @@ export function createCommitQueue(
     const cancelDeadline = setDeadline(batch.sinceMs + bounds.commitMs - performance.now(), stall);
     const finish = (outcomes: readonly CreateOutcome[] | StoreError) => {
       cancelDeadline();
-      if (batch.isOverdue) overdue -= 1;
       underWay.delete(batch);
-      // The next transaction starts before the replies are written, so that the disk does not wait.
-      commitNext();
-      if (!batch.isOverdue) settle(batch.plants, outcomes, batch);
+      if (batch.isOverdue) {
+        overdue -= 1;
+        return commitNext();
+      }
+      const nowMs = performance.now();
+      const tookMs = nowMs - batch.startedMs;
+      const waitsForClients =
+        bounds.batchesMax === 1 && tookMs > batch.plants.length * limits.store.turnMs;
+      // The next transaction starts before the replies, so that the disk does not wait for them.
+      if (!waitsForClients) commitNext();
+      settle(batch.plants, outcomes, batch);
+      if (!waitsForClients) return;
+      returning = {
+        plants: gathering.length + batch.plants.length,
+        endMs: nowMs + tookMs / 2,
+        pauseMs: Math.min(tookMs / 4, limits.store.clientsPauseMs),
+      };
+      if (gathering.length > 0) gather();
     };
     commit(batch.plants).then(finish, finish);
   }

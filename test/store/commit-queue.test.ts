@@ -34,6 +34,18 @@ test('while a transaction is under way the next one gathers', async (t) => {
   assert.deepEqual(batches, [1, 3]);
 });
 
+test('a client that sends again when it has its reply joins the plants that have gathered', async (t) => {
+  const { batches, offer, lock } = await openQueue(t);
+  const { release } = lock();
+  const first = offer(1n);
+  await new Promise(setImmediate);
+  const gathered = [offer(2n), offer(3n)];
+  release();
+  assert.equal(await first.settled, 'created');
+  await assertCreated([...gathered, offer(4n)]);
+  assert.deepEqual(batches, [1, 3]);
+});
+
 test('where several transactions may be under way, the next one gathers no longer than it should', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const { batches, offer, nextBatch, lock } = await openQueue(t, { batchesMax: 2 });
