@@ -53,9 +53,10 @@ export function sharedWritesIn(memory: SharedArrayBuffer): SharedWrites {
     lock: sharedLock(new Int32Array(memory, lockCell, 1)),
     failure,
     refusal() {
-      if (Atomics.load(cells, fullCell) === 0) return failure();
+      if (Atomics.load(cells, failedCell) !== 0) return failure();
+      if (Atomics.load(cells, fullCell) === 0) return undefined;
       wakeCheckpoints();
-      return failure() ?? new StoreError('unavailable', walIsFull);
+      return new StoreError('unavailable', walIsFull);
     },
     fail(error) {
       const bytes = Buffer.from(error.message).subarray(0, reasonBytesMax);
