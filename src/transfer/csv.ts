@@ -1,17 +1,10 @@
 import { isUtf8 } from 'node:buffer';
-import { closestMatch } from 'leven';
 import { excerpt } from '../contract/excerpt.ts';
 import { brokenByte, type NewPlant, newPlant } from '../contract/plant.ts';
 import { Refusal } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
 import { csvRecordEnds, delimiters, readCells, writeCell } from './csv-grammar.ts';
-import {
-  type ColumnTitles,
-  type Entry,
-  FileError,
-  type Format,
-  type TableOptions,
-} from './format.ts';
+import { type ColumnTitles, type Entry, FileError, type Format } from './format.ts';
 import { createRecordCutter, type RawRecord } from './record-cutter.ts';
 
 /** RFC 4180 with a header. An empty cell without quotes is absent; a quoted one is empty text. */
@@ -21,7 +14,7 @@ export const csv: Format = {
     const more = details && `,${details.createdAt},${writeCell(details.createdBy)}`;
     return `${id},${writeCell(name)},${writeCell(tag)}${more ?? ''}\r\n`;
   },
-  openReader(recordBytesMax, { titles = {}, onHeader, onRowWithoutTag } = {}) {
+  openReader(recordBytesMax, { titles = {}, onHeader } = {}) {
     const ends = csvRecordEnds();
     const cutter = createRecordCutter(ends, recordBytesMax);
     let columns: Columns | undefined;
@@ -37,7 +30,7 @@ export const csv: Format = {
         }
         const plant = record.isTooLarge
           ? rowTooLarge(recordBytesMax)
-          : readRow(record.bytes, columns, hasLineEnd, onRowWithoutTag);
+          : readRow(record.bytes, columns, hasLineEnd);
         if (plant !== undefined) yield { record, plant };
       }
     }
@@ -132,13 +125,7 @@ function lackOf(
   const title = titles[lacking];
   if (title === undefined)
     return `has no column ${lacking}; name the column with --column ${lacking}=COLUMN; ${columns}`;
-  const near = closestMatch(title, cells, { maxDistance: Math.ceil(title.length / 3) });
-  const meant = near ? `did you mean ${excerpt(near)}? ${capital(columns)}` : columns;
-  return `has no column ${excerpt(title)}, which --column names for ${lacking}; ${meant}`;
-}
-
-function capital(sentence: string): string {
-  return sentence.slice(0, 1).toUpperCase() + sentence.slice(1);
+  return `has no column ${excerpt(title)}, which --column names for ${lacking}; ${columns}`;
 }
 
 /**
@@ -151,7 +138,6 @@ function readRow(
   bytes: Buffer,
   columns: Columns,
   hasLineEnd: boolean,
-  onRowWithoutTag: TableOptions['onRowWithoutTag'],
 ): NewPlant | Refusal | undefined {
   if (!isUtf8(bytes)) {
     const at = brokenByte(bytes) + 1;
@@ -173,7 +159,6 @@ function readRow(
   if (id instanceof Refusal) return id;
   if (name === undefined)
     return new Refusal('notNewPlant', '`name` is empty; an empty name is written as "".');
-  if (cells.length <= columns.tag) onRowWithoutTag?.();
   return newPlant(id, name, cells[columns.tag]);
 }
 

@@ -21,7 +21,6 @@ export interface TableOptions {
   readonly titles?: ColumnTitles | undefined;
   /** @param unread the titles of the columns that are not read */
   onHeader?(unread: readonly string[], hasTag: boolean): void;
-  onRowWithoutTag?(): void;
 }
 
 /** What a store knows of a plant besides its members. */
