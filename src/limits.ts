@@ -250,9 +250,6 @@ export const limits = {
     freeBytesLow: GiB,
     freePercentLow: 10,
     freeBytesPlenty: 16 * GiB,
-    /** Free inodes: an error, and a warning. A store takes four, a backup beside it four more. */
-    freeInodesMin: 8,
-    freeInodesLow: 1_000,
   },
 
   transfer: {
@@ -412,7 +409,6 @@ export function demandFit({ access, disk, http, ops, sqlite, store }: Limits): v
     ],
     [disk.freeBytesMin < disk.freeBytesLow, 'free space is a warning before it is an error'],
     [disk.freeBytesLow <= disk.freeBytesPlenty, 'plenty of free space is no warning'],
-    [disk.freeInodesMin < disk.freeInodesLow, 'free inodes are a warning before they are an error'],
     [sqlite.walBytesKept < sqlite.walBytesHigh, 'a WAL of the usual size is no warning'],
     [sqlite.walBytesHigh < sqlite.walBytesMax, 'a WAL is a warning before it is full'],
   ];
