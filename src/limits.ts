@@ -352,9 +352,8 @@ export const limits = {
     overviewEveryMs: second,
     /** Time in which the overview counts recent creates and refusals, and names their clients. */
     talliesMs: 60 * second,
-    /** Tokens and subjects with figures; one makes room after this time without use. */
+    /** Tokens and subjects with figures of their own. */
     tokenFiguresMax: 1_000,
-    tokenFiguresIdleMs: 24 * 3_600 * second,
     /** Shortest interval of the reads of the tokens in force, for metrics and the overview. */
     liveTokensEveryMs: 60 * second,
     /** Names of clients or tokens in one line of what needs attention. */
