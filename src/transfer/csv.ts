@@ -2,7 +2,6 @@ import { isUtf8 } from 'node:buffer';
 import { excerpt } from '../contract/excerpt.ts';
 import { brokenByte, type NewPlant, newPlant } from '../contract/plant.ts';
 import { Refusal } from '../contract/problems.ts';
-import { limits } from '../limits.ts';
 import { csvRecordEnds, delimiters, readCells, writeCell } from './csv-grammar.ts';
 import { type ColumnTitles, type Entry, FileError, type Format } from './format.ts';
 import { createRecordCutter, type RawRecord } from './record-cutter.ts';
@@ -71,7 +70,13 @@ function readHeader({ bytes, isTooLarge }: RawRecord, titles: ColumnTitles) {
   const hasAll = ({ cells }: Reading) =>
     needed.every((field) => positionsOf(field, cells, titles).length > 0);
   const reading = readings.find(hasAll);
-  if (reading === undefined) throw new FileError(lackOf(needed, readings, titles, shown));
+  if (reading === undefined) {
+    const names = needed.map((field) => titles[field] ?? field).join(' and ');
+    throw new FileError(
+      `must name the columns ${names} in its first line, unless --column names others; that ` +
+        `line is ${shown}`,
+    );
+  }
   const positionOf = (field: Field) => {
     const [position = -1, second] = positionsOf(field, reading.cells, titles);
     if (second === undefined) return position;
@@ -100,32 +105,6 @@ function positionsOf(field: Field, cells: readonly string[], titles: ColumnTitle
   );
   const exact = like.filter((index) => cells[index] === title);
   return titles[field] !== undefined && exact.length > 0 ? exact : like;
-}
-
-/** @returns the rest of a sentence that begins with the file */
-function lackOf(
-  needed: readonly Field[],
-  readings: readonly Reading[],
-  titles: ColumnTitles,
-  shown: string,
-): string {
-  if (fields.every((field) => titles[field] === undefined))
-    return (
-      'must name the columns id and name in its first line, as in id,name,tag, unless ' +
-      `--column names others; that line is ${shown}`
-    );
-  const { cells } = readings.reduce((widest, one) =>
-    one.cells.length > widest.cells.length ? one : widest,
-  );
-  const { columnsShown } = limits.transfer;
-  const columns =
-    'its columns are ' +
-    `${cells.slice(0, columnsShown).map(excerpt).join(', ')}${cells.length > columnsShown ? ', …' : ''}`;
-  const lacking = needed.find((field) => positionsOf(field, cells, titles).length === 0) ?? 'id';
-  const title = titles[lacking];
-  if (title === undefined)
-    return `has no column ${lacking}; name the column with --column ${lacking}=COLUMN; ${columns}`;
-  return `has no column ${excerpt(title)}, which --column names for ${lacking}; ${columns}`;
 }
 
 /**
