@@ -34,7 +34,7 @@ type Opened = 'create' | Secret | { readonly what: Change; readonly token: Token
 /** A new secret, with what there is to say of the one before. */
 type Secret = CreatedToken & { readonly says?: string };
 
-export function Tokens({ store, state: { tokens, session } }: PageProps) {
+export function Tokens({ store, state: { tokens } }: PageProps) {
   const [opened, setOpened] = useState<Opened | undefined>();
   const [done, setDone] = useState('');
   if (!tokens) return h(Loading, {});
@@ -47,8 +47,7 @@ export function Tokens({ store, state: { tokens, session } }: PageProps) {
     if (one === 'create') return h(CreateDialog, { store, onSecret: setOpened, onClose });
     if (!('what' in one)) return h(SecretDialog, { ...one, onClose });
     const { what, token } = one;
-    const isOwn = typeof session === 'object' && 'name' in session && session.name === token.name;
-    return h(dialogs[what], { store, token, isOwn, onSecret: setOpened, onClose });
+    return h(dialogs[what], { store, token, onSecret: setOpened, onClose });
   };
   const { since, leftOut } = tokens;
   return [
@@ -160,7 +159,6 @@ function CreateDialog({ store, onSecret, onClose }: CreateProps) {
 
 interface ChangeProps extends CreateProps {
   readonly token: Token;
-  readonly isOwn: boolean;
 }
 
 const graces = [
@@ -171,7 +169,7 @@ const graces = [
   { value: '720', text: 'for 30 days' },
 ];
 
-function RotateDialog({ store, token, isOwn, onSecret, onClose }: ChangeProps) {
+function RotateDialog({ store, token, onSecret, onClose }: ChangeProps) {
   const { name, expiresAt } = token;
   const onSubmit = async (form: FormData) => {
     const graceHours = Number(form.get('grace'));
@@ -186,7 +184,6 @@ function RotateDialog({ store, token, isOwn, onSecret, onClose }: ChangeProps) {
     h('p', {}, named(name), ' gets a new secret, and keeps its role and its rate.'),
     choice('The old secret stays in force', graces, { name: 'grace', autoFocus: true }),
     daysField(`Days until the new secret expires (empty: ${life})`),
-    isOwn && h('p', {}, 'You have signed in with it: your session ends with the old secret.'),
   ];
   return h(FormDialog, { title: 'Rotate the token', verb: 'Rotate', onSubmit, onClose, children });
 }
@@ -205,7 +202,7 @@ function RateDialog({ store, token, onClose }: ChangeProps) {
   return h(FormDialog, { title: 'Change the rate', verb: 'Change', onSubmit, onClose, children });
 }
 
-function RevokeDialog({ store, token, isOwn, onClose }: ChangeProps) {
+function RevokeDialog({ store, token, onClose }: ChangeProps) {
   const { name, lastUsedAt } = token;
   const onSubmit = async () => {
     await store.ask('DELETE', `/tokens?name=${encodeURIComponent(name)}`);
@@ -214,7 +211,6 @@ function RevokeDialog({ store, token, isOwn, onClose }: ChangeProps) {
   const children = [
     h('p', {}, 'Clients with ', named(name), ' are refused within 2 seconds, for good.'),
     h('p', {}, 'Last used: ', h(Distance, { time: lastUsedAt, or: 'never' })),
-    isOwn && h('p', {}, 'You have signed in with it, and will be signed out.'),
   ];
   const props = { title: 'Revoke the token?', verb: 'Revoke', isDangerous: true };
   return h(FormDialog, { ...props, onSubmit, onClose, children });
