@@ -1,13 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type {
-  ChangedRate,
-  CreatedToken,
-  NewToken,
-  RateWish,
-  RotatedToken,
-  Rotation,
-  Token,
-} from '../../contract.ts';
+import type { CreatedToken, NewToken, RotatedToken, Rotation, Token } from '../../contract.ts';
 import type { PageProps, Store } from './state.ts';
 import {
   Badge,
@@ -27,7 +19,7 @@ import {
   table,
 } from './ui.ts';
 
-type Change = 'rotate' | 'rate' | 'revoke';
+type Change = 'rotate' | 'revoke';
 
 type Opened = 'create' | Secret | { readonly what: Change; readonly token: Token };
 
@@ -124,11 +116,7 @@ function changesOf(token: Token, open: (opened: Opened) => void): Children {
       { 'aria-label': `${verb} ${token.name}`, onClick: () => open({ what, token }) },
       verb,
     );
-  return [
-    button('rotate', 'Rotate'),
-    token.role === 'create' && button('rate', 'Rate'),
-    button('revoke', 'Revoke'),
-  ];
+  return [button('rotate', 'Rotate'), button('revoke', 'Revoke')];
 }
 
 interface CreateProps {
@@ -144,15 +132,13 @@ function CreateDialog({ store, onSecret, onClose }: CreateProps) {
   ];
   const onSubmit = async (form: FormData) => {
     const role = form.get('role') as NewToken['role'];
-    const wish = { name: `${form.get('name')}`, role, expiresInDays: numberIn(form, 'days') };
-    const body: NewToken = { ...wish, ...(role === 'create' ? rateIn(form) : {}) };
+    const body: NewToken = { name: `${form.get('name')}`, role, expiresInDays: daysIn(form) };
     onSecret(await store.ask<CreatedToken>('POST', '/tokens', { body }));
   };
   const children = [
     field('Name', { name: 'name', required: true, autoFocus: true }),
     choice('Role', roles, { name: 'role' }),
     daysField('Days until it expires (empty: never)'),
-    rateFields(),
   ];
   return h(FormDialog, { title: 'Create a token', verb: 'Create', onSubmit, onClose, children });
 }
@@ -173,7 +159,7 @@ function RotateDialog({ store, token, onSecret, onClose }: ChangeProps) {
   const { name, expiresAt } = token;
   const onSubmit = async (form: FormData) => {
     const graceHours = Number(form.get('grace'));
-    const body: Rotation = { name, graceHours, expiresInDays: numberIn(form, 'days') };
+    const body: Rotation = { name, graceHours, expiresInDays: daysIn(form) };
     const rotated = await store.ask<RotatedToken>('POST', '/tokens/rotation', { body });
     const { previousUntil: until } = rotated;
     const end = until === null ? 'has ended' : `ends at ${localText(until)}`;
@@ -186,20 +172,6 @@ function RotateDialog({ store, token, onSecret, onClose }: ChangeProps) {
     daysField(`Days until the new secret expires (empty: ${life})`),
   ];
   return h(FormDialog, { title: 'Rotate the token', verb: 'Rotate', onSubmit, onClose, children });
-}
-
-function RateDialog({ store, token, onClose }: ChangeProps) {
-  const { name } = token;
-  const onSubmit = async (form: FormData) => {
-    const path = `/tokens?name=${encodeURIComponent(name)}`;
-    const { rate } = await store.ask<ChangedRate>('PATCH', path, { body: rateIn(form) });
-    onClose(`${name} may send ${rate ?? 'as many creates as the service takes'}.`);
-  };
-  const children = [
-    h('p', {}, 'All services use the new rate of ', named(name), ' within 2 seconds.'),
-    rateFields(token),
-  ];
-  return h(FormDialog, { title: 'Change the rate', verb: 'Change', onSubmit, onClose, children });
 }
 
 function RevokeDialog({ store, token, onClose }: ChangeProps) {
@@ -216,7 +188,7 @@ function RevokeDialog({ store, token, onClose }: ChangeProps) {
   return h(FormDialog, { ...props, onSubmit, onClose, children });
 }
 
-const dialogs = { rotate: RotateDialog, rate: RateDialog, revoke: RevokeDialog };
+const dialogs = { rotate: RotateDialog, revoke: RevokeDialog };
 
 function SecretDialog({ name, token, says, onClose }: Secret & Pick<CreateProps, 'onClose'>) {
   const input = useRef<HTMLInputElement>(null);
@@ -259,25 +231,7 @@ function daysField(label: string) {
   return field(label, { name: 'days', type: 'number', min: 1, step: 1 });
 }
 
-function rateFields({ rate, burst }: Pick<Token, 'rate' | 'burst'> = { rate: null, burst: null }) {
-  return [
-    field('Creates to each node, such as 100/s, 60/m or 1000/h (empty: any number)', {
-      name: 'rate',
-      defaultValue: rate ?? '',
-    }),
-    field('Creates at once after a pause (empty: the number in the rate)', {
-      ...{ name: 'burst', type: 'number', min: 1, step: 1 },
-      // An empty field lets the burst follow a new rate.
-      defaultValue: burst === null || rate?.startsWith(`${burst}/`) ? '' : `${burst}`,
-    }),
-  ];
-}
-
-function rateIn(form: FormData): RateWish {
-  return { rate: `${form.get('rate')}`.trim() || null, burst: numberIn(form, 'burst') };
-}
-
-function numberIn(form: FormData, name: string): number | null {
-  const text = `${form.get(name)}`;
+function daysIn(form: FormData): number | null {
+  const text = `${form.get('days')}`;
   return text === '' ? null : Number(text);
 }
