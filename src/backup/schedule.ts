@@ -64,7 +64,7 @@ export function openBackups(
     const fault = 'fault' in result ? result.fault : null;
     last = { ranAt: new Date(now()).toISOString(), fault };
     if ('fault' in result) return log.error({ ...fields, fault }, 'a backup has failed');
-    const level = Object(result.done).warning === undefined ? 'info' : 'warn';
+    const level = result.done.warning === undefined ? 'info' : 'warn';
     log[level]({ ...fields, result: result.done }, 'a backup was made');
   }
 
@@ -159,9 +159,9 @@ async function lastBackupMs(location: StoreLocation): Promise<number | undefined
   return (await store.listBackups())[0]?.finishedAtMs;
 }
 
-type Result = { readonly done: unknown } | { readonly fault: string };
+type Result = { readonly done: { readonly warning?: string } } | { readonly fault: string };
 
-/** Runs the program with `--json` to its end. */
+/** Runs the program with `--json` to its end. @returns the last line that it has printed */
 async function runProgram(
   args: readonly string[],
   env: Environment,
@@ -179,19 +179,9 @@ async function runProgram(
   const end = await ended;
   if (end instanceof Error) return { fault: `the program cannot be started (${end.message})` };
   const [stdout, stderr] = printed.map((all) => all.trimEnd().split('\n').at(-1) ?? '');
-  if (child.exitCode === 0) return { done: parsed(stdout) };
+  if (child.exitCode === 0) return { done: JSON.parse(stdout ?? '') };
   if (child.signalCode !== null) return { fault: `the process was ended by ${child.signalCode}` };
   return { fault: stderr?.replace(/^plant-store: /, '') || `exit code ${child.exitCode}` };
-}
-
-/** The last line of a command with `--json`. */
-function parsed(line = ''): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    // The log shows the line as it is.
-    return line;
-  }
 }
 
 /** On a busy machine, a process of the lowest priority hardly moves. */
