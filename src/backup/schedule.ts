@@ -11,7 +11,6 @@ import type { LastRun, RunningBackup } from '../ops/contract.ts';
 import { programCommand } from '../program.ts';
 import type { Log } from '../service/log.ts';
 import { StoreError, StoreOpenError } from '../store/errors.ts';
-import type { Standing } from '../store/inspection.ts';
 import { type StoreLocation, settingOf } from '../store/location.ts';
 import { engineOf, openReader } from '../stores.ts';
 import { openBackupFolder } from './list.ts';
@@ -47,7 +46,7 @@ export function openBackups(
   const args = ['backup', folder, '--keep', rules, '--json'];
   const childEnv = { ...withoutSettings(env), ...settingOf(location) };
   const list = openBackupFolder(folder, engineOf(location).backupName);
-  let running: { reply: RunningBackup; readonly end: Promise<void> } | undefined;
+  let running: { readonly reply: RunningBackup; readonly end: Promise<void> } | undefined;
   let stop: () => void = () => undefined;
   let last: LastRun | null = null;
   let isStopping = false;
@@ -57,7 +56,6 @@ export function openBackups(
     const fields = operator === null ? {} : { operator };
     const result = await runProgram(args, childEnv, (process) => {
       stop = () => process.kill('SIGTERM');
-      process.on('message', noteProgress);
     });
     if (isStopping) return;
     list.forget();
@@ -68,13 +66,6 @@ export function openBackups(
     log[level]({ ...fields, result: result.done }, 'a backup was made');
   }
 
-  function noteProgress(message: unknown): void {
-    const { doing, standing = null } = message as { doing: string; standing?: Standing };
-    // Empty text removes the line on a terminal.
-    if (running === undefined || doing === '') return;
-    running.reply = { ...running.reply, step: doing.replace(/:.*/s, ''), standing };
-  }
-
   /** @returns undefined beside another backup */
   function begin(operator: string | null): Promise<void> | undefined {
     if (isStopping || running !== undefined) return undefined;
@@ -82,7 +73,7 @@ export function openBackups(
     const end = run(operator).finally(() => {
       running = undefined;
     });
-    running = { reply: { operator, startedAt, step: 'starting', standing: null }, end };
+    running = { reply: { operator, startedAt }, end };
     return end;
   }
 
@@ -170,7 +161,7 @@ async function runProgram(
   const [program, ...first] = programCommand;
   const child = spawn(program, [...first, ...args], {
     env,
-    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    stdio: ['ignore', 'pipe', 'pipe'],
   }) as ChildProcessByStdio<null, Readable, Readable>;
   onStart(child);
   const ended = once(child, 'close').catch((error: Error) => error);

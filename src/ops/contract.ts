@@ -211,9 +211,6 @@ export interface RunningBackup {
   /** Name of the operator who asked for the backup; null: it was due. */
   readonly operator: string | null;
   readonly startedAt: Time;
-  readonly step: string;
-  /** How far the step is; null if its end is unknown. */
-  readonly standing: Readonly<Record<'done' | 'total', number>> | null;
 }
 
 export interface LastRun {
