@@ -73,7 +73,7 @@ function readHeader({ bytes, isTooLarge }: RawRecord, titles: ColumnTitles) {
   if (reading === undefined) {
     const names = needed.map((field) => titles[field] ?? field).join(' and ');
     throw new FileError(
-      `must name the columns ${names} in its first line, unless --column names others; that ` +
+      `must name the columns ${names} in its first line, or --column must name others; that ` +
         `line is ${shown}`,
     );
   }
