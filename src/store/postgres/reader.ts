@@ -1,5 +1,5 @@
 import { commandOn } from '../command-text.ts';
-import { NoStoreError } from '../errors.ts';
+import { StoreOpenError } from '../errors.ts';
 import type { PostgresLocation } from '../location.ts';
 import { searchesIn } from '../plant-search.ts';
 import { reads } from '../small-tables.ts';
@@ -41,7 +41,7 @@ export async function demandStore(query: Query, location: PostgresLocation): Pro
   const version = await versionOf(query);
   if (version > 0) return version;
   await refuseHiddenSchema(query);
-  throw new NoStoreError(
+  throw new StoreOpenError(
     `there is no store in ${postgresText(location)}; name the store with --store or ` +
       'PLANT_STORE_STORE, or make one there with ' +
       `${commandOn(postgresText(location), 'serve')}`,

@@ -6,7 +6,7 @@ import { isSystemError, makeFile, makeFolderDurably } from '../../disk/files.ts'
 import { obstacleTo, obstacleToRoom } from '../../disk/obstacle.ts';
 import { limits } from '../../limits.ts';
 import { commandOn } from '../command-text.ts';
-import { NoStoreError, StoreError, StoreOpenError } from '../errors.ts';
+import { StoreError, StoreOpenError } from '../errors.ts';
 import { defaultStorePath } from '../location.ts';
 import { demandNewest } from '../schema-version.ts';
 import {
@@ -109,7 +109,7 @@ function noStore(path: string): StoreOpenError {
     return new StoreOpenError(`there is no store at ${whole}: ${obstacle}, or ${named}`);
   const typed = path === defaultStorePath ? `the default ${path}` : path;
   const where = isAbsolute(path) ? '' : ` (${typed} is relative to the current folder)`;
-  return new NoStoreError(
+  return new StoreOpenError(
     `there is no store at ${whole}${where}; ${named}, or make one there with ` +
       `${commandOn(textOf(path), 'serve')}`,
   );
