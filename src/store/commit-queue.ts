@@ -27,12 +27,7 @@ export interface Transaction {
   readonly startedMs: number;
 }
 
-export interface CommitQueue {
-  /** Adds a plant to the next transaction. Only a `queued` plant is settled. */
-  offer(plant: WaitingPlant): Offer;
-  /** Age of the oldest plant in the queue; 0 if the queue is empty. */
-  ageMs(): number;
-}
+export type CommitQueue = ReturnType<typeof createCommitQueue>;
 
 /** Totals over the queues of all threads. */
 export interface HeldByQueues {
@@ -75,7 +70,7 @@ export function createCommitQueue(
   commit: (plants: readonly PlantToCreate[]) => Promise<readonly CreateOutcome[]>,
   bounds: CommitQueueOptions,
   held: HeldByQueues = { queuedPlants: sharedCounter(), queuedBytes: sharedCounter() },
-): CommitQueue {
+) {
   let gathering: WaitingPlant[] = [];
   /** Time of the first plant in `gathering`. */
   let gatheringSinceMs = 0;
@@ -90,6 +85,7 @@ export function createCommitQueue(
     `the store has not stored a plant within ${bounds.commitMs} ms`,
   );
 
+  /** Adds a plant to the next transaction. Only a `queued` plant is settled. */
   function offer(plant: WaitingPlant): Offer {
     if (overdue === bounds.batchesMax) return tooLate;
     if (!held.queuedPlants.add(1, bounds.queuePlantsMax)) return 'full';
@@ -181,6 +177,7 @@ export function createCommitQueue(
     });
   }
 
+  /** Age of the oldest plant in the queue; 0 if the queue is empty. */
   function ageMs(): number {
     for (const { sinceMs, isOverdue } of underWay)
       if (!isOverdue) return performance.now() - sinceMs;

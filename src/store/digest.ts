@@ -4,21 +4,18 @@ import { limits } from '../limits.ts';
 import type { PlantFigures } from './inspection.ts';
 import type { PlantSnapshot } from './plants.ts';
 
-/** Takes plants in ascending order of id. */
-export interface Digest {
-  add(plant: NewPlant): void;
-  /** Call it once, after the last plant. */
-  figures(): PlantFigures;
-}
-
-/** @param onProgress gets the number of plants so far, from time to time */
-export function openDigest(onProgress: (plants: number) => void = () => undefined): Digest {
+/**
+ * Takes plants in ascending order of id.
+ *
+ * @param onProgress gets the number of plants so far, from time to time
+ */
+export function openDigest(onProgress: (plants: number) => void = () => undefined) {
   const hash = createHash('sha256');
   let plants = 0;
   let largestId: bigint | undefined;
   let lines = '';
   return {
-    add(plant) {
+    add(plant: NewPlant): void {
       lines += `${newPlantLine(plant)}\n`;
       largestId = plant.id;
       plants += 1;
@@ -27,7 +24,8 @@ export function openDigest(onProgress: (plants: number) => void = () => undefine
       lines = '';
       onProgress(plants);
     },
-    figures: () => ({
+    /** Call it once, after the last plant. */
+    figures: (): PlantFigures => ({
       plants,
       largestId: largestId?.toString() ?? null,
       digest: hash.update(lines).digest('hex'),

@@ -1,4 +1,4 @@
-import type { OnProgress, StoreFault, StoreFigures } from './inspection.ts';
+import type { Inspection, OnProgress } from './inspection.ts';
 import type { StoreLocation } from './location.ts';
 import type { SharedStore, Store, StoreReader, StoreShare } from './store.ts';
 
@@ -41,7 +41,7 @@ export interface Engine {
   /** @param readMs per read of a database @throws StoreOpenError without a store, StoreError */
   openReader(readMs: number): Promise<StoreReader>;
   /** Checks and counts the plants, also while services write. @throws StoreOpenError, StoreError */
-  inspect(readMs: number, onProgress: OnProgress): Promise<StoreFigures | StoreFault>;
+  inspect(readMs: number, onProgress: OnProgress): Promise<Inspection>;
   /**
    * Copies the file at one moment to the new file `path`, also while services write. Undefined for
    * a database, whose plants are copied one by one.

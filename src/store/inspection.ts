@@ -16,6 +16,9 @@ export interface StoreFault {
   readonly fault: string;
 }
 
+/** What the check of a store or a backup has found. */
+export type Inspection = StoreFigures | StoreFault;
+
 /** How far a step is. */
 export interface Standing {
   readonly done: number;

@@ -1,6 +1,6 @@
 import { figuresOf } from '../digest.ts';
 import { StoreError } from '../errors.ts';
-import type { OnProgress, StoreFault, StoreFigures } from '../inspection.ts';
+import type { Inspection, OnProgress } from '../inspection.ts';
 import type { PostgresLocation } from '../location.ts';
 import { openConnector } from './connector.ts';
 import { DATA_CORRUPTED, INDEX_CORRUPTED, sqlState } from './errors.ts';
@@ -13,11 +13,10 @@ export async function inspectPostgres(
   location: PostgresLocation,
   readMs: number,
   onProgress: OnProgress,
-): Promise<StoreFigures | StoreFault> {
-  const connector = openConnector(location, readMs);
+): Promise<Inspection> {
   try {
-    const schemaVersion = await runOnce(connector, (query) => demandStore(query, location));
-    await using snapshot = await openPostgresSnapshot(connector);
+    const schemaVersion = await runOnce(location, readMs, (query) => demandStore(query, location));
+    await using snapshot = await openPostgresSnapshot(openConnector(location, readMs));
     return {
       schemaVersion,
       ...(await figuresOf(snapshot, (plants) => onProgress(`reading the plants: ${plants}`))),

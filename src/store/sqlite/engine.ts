@@ -2,31 +2,11 @@ import { existsSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, extname, join, resolve } from 'node:path';
 import { withoutLinks } from '../../disk/files.ts';
 import type { Engine } from '../engine.ts';
-import type { OnProgress, StoreFault, StoreFigures } from '../inspection.ts';
+import type { Inspection, OnProgress } from '../inspection.ts';
 import { firstTokenName, type SqliteLocation, sqliteCompanions } from '../location.ts';
-import type { ClaimedStore } from './claim.ts';
-
-/** What only a store in a file has. */
-export interface SqliteEngine extends Engine {
-  walBytes(): number;
-  /** Checks a backup, or any other file, and counts its plants. @throws StoreError */
-  inspectBackup(onProgress: OnProgress): Promise<StoreFigures | StoreFault>;
-  /** Turns a store that no connection has open into one plain, synced file, as `backUp` does. */
-  seal(): Promise<void>;
-  /**
-   * Locks out all other processes, also if there is no store yet.
-   *
-   * @throws StoreOpenError if the store is open elsewhere, or holds plants and may not
-   */
-  claim(mayHoldPlants: boolean): Promise<ClaimedStore>;
-  /** The schema version that an earlier program has made. @throws StoreOpenError */
-  outdatedSchema(): Promise<number | undefined>;
-  /** Migrates the schema to the version of this program. @throws StoreOpenError */
-  upgrade(): Promise<void>;
-}
 
 /** Modules are loaded on use: a short command loads no store. */
-export function sqliteEngine({ path }: SqliteLocation): SqliteEngine {
+export function sqliteEngine({ path }: SqliteLocation) {
   const firstTokenFile = join(dirname(path), firstTokenName);
   const stores = () => import('./store.ts');
   const tasks = () => import('./tasks.ts');
@@ -56,12 +36,13 @@ export function sqliteEngine({ path }: SqliteLocation): SqliteEngine {
       (await tasks()).runTask({ task: 'read the store', path }, onProgress),
     backUp: async (copyPath, onProgress) =>
       (await tasks()).runTask({ task: 'copy the store', storePath: path, copyPath }, onProgress),
-    inspectBackup: async (onProgress) =>
-      (await tasks()).runTask({ task: 'read the file', path }, onProgress),
+    /** Checks a backup, or any other file, and counts its plants. @throws StoreError */
+    inspectBackup: async (onProgress: OnProgress) =>
+      (await tasks()).runTask<Inspection>({ task: 'read the file', path }, onProgress),
     seal: async () => (await import('./backup.ts')).sealBackup(path),
-    claim: async (mayHoldPlants) =>
+    claim: async (mayHoldPlants: boolean) =>
       (await import('./claim.ts')).claimSqliteStore(path, mayHoldPlants),
     outdatedSchema: async () => (await upgrades()).outdatedSchemaOfSqlite(path),
     upgrade: async () => (await upgrades()).upgradeSqlite(path),
-  };
+  } satisfies Engine & Record<string, unknown>;
 }

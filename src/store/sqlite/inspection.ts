@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { openDigest } from '../digest.ts';
-import type { OnProgress, PlantFigures, StoreFault, StoreFigures } from '../inspection.ts';
+import type { Inspection, OnProgress, PlantFigures } from '../inspection.ts';
 import { unknownVersion } from '../schema-version.ts';
 import { openForReading } from './database.ts';
 import { SQLITE_CORRUPT, SQLITE_NOTADB, sqliteCode } from './errors.ts';
@@ -9,7 +9,7 @@ import { openToRead } from './read-file.ts';
 import { applicationId, pragma, releasedVersions, schemaFaultOf } from './schema.ts';
 
 /** Inspects a store at one moment, also while a service writes. @throws StoreOpenError */
-export function inspectStoreFile(path: string, onProgress: OnProgress): StoreFigures | StoreFault {
+export function inspectStoreFile(path: string, onProgress: OnProgress): Inspection {
   return withFaults(() => {
     using store = openForReading(path);
     return store.read((db) => inspect(db, onProgress));
@@ -17,20 +17,20 @@ export function inspectStoreFile(path: string, onProgress: OnProgress): StoreFig
 }
 
 /** Inspects any file. A backup needs no other file beside it. */
-export function inspectBackupFile(path: string, onProgress: OnProgress): StoreFigures | StoreFault {
+export function inspectBackupFile(path: string, onProgress: OnProgress): Inspection {
   return withFaults(() => {
     using file = openToRead(path);
     return file.read((db) => inspectBackup(db, onProgress));
   });
 }
 
-function inspectBackup(db: DatabaseSync, onProgress: OnProgress): StoreFigures | StoreFault {
+function inspectBackup(db: DatabaseSync, onProgress: OnProgress): Inspection {
   if (pragma(db, 'application_id') !== applicationId) return { fault: 'is not a plant store' };
   const fault = unknownVersion(pragma(db, 'user_version'), releasedVersions);
   return fault === undefined ? inspect(db, onProgress) : { fault };
 }
 
-function withFaults(look: () => StoreFigures | StoreFault): StoreFigures | StoreFault {
+function withFaults(look: () => Inspection): Inspection {
   try {
     return look();
   } catch (error) {
@@ -41,7 +41,7 @@ function withFaults(look: () => StoreFigures | StoreFault): StoreFigures | Store
   }
 }
 
-function inspect(db: DatabaseSync, onProgress: OnProgress): StoreFigures | StoreFault {
+function inspect(db: DatabaseSync, onProgress: OnProgress): Inspection {
   db.exec('BEGIN');
   onProgress('checking every page');
   const checked = String(db.prepare('PRAGMA integrity_check(1)').get()?.['integrity_check']);
