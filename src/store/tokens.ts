@@ -12,18 +12,6 @@ export const namesOfNoToken: readonly string[] = [fixedTokenName, importName];
 /** Stands for the name of every subject that the store has forgotten. */
 export const forgottenName = 'forgotten subject';
 
-/** Stands for all tokens beyond the bound of a table. The name of a token has no space. */
-export const otherTokens = 'all others';
-
-/** Orders by name, so that the secrets of a name are together, the newest first. */
-export function byName<Named extends { readonly name: string }>(
-  inOrderOfCreation: readonly Named[],
-): Named[] {
-  return inOrderOfCreation
-    .toReversed()
-    .toSorted((one, other) => one.name.localeCompare(other.name, 'en', { numeric: true }));
-}
-
 export type Role = 'create' | 'operate';
 export const roles: readonly Role[] = ['create', 'operate'];
 

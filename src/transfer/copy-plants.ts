@@ -62,7 +62,7 @@ export async function copyPlants(
   const underWay = new Set<Promise<void>>();
 
   async function write(plants: readonly CopiedPlant[]): Promise<void> {
-    const outcomes = await retryWhileUnavailable(() => target.copyPlants(plants), onWait, waitMs);
+    const outcomes = await retryWhileUnavailable(() => target.createPlants(plants), onWait, waitMs);
     for (const [index, { id }] of plants.entries())
       countOutcome(counts, id, outcomes[index] as CreateOutcome);
   }

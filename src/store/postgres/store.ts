@@ -1,16 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { limits } from '../../limits.ts';
-import {
-  count,
-  type Measures,
-  measuresIn,
-  measuresMemory,
-  observe,
-  plantsBounds,
-  secondsBounds,
-  sumOf,
-  writerLayout,
-} from '../../threads/measures.ts';
+import { count, measuresIn, sumOf, writerLayout } from '../../threads/measures.ts';
 import { sharedCounter, sharedMemory } from '../../threads/shared-counter.ts';
 import type { OpenOptions, StoreOptions } from '../engine.ts';
 import type { PostgresLocation } from '../location.ts';
@@ -18,6 +8,7 @@ import { demandNewest } from '../schema-version.ts';
 import { changes } from '../small-tables.ts';
 import { callsOf } from '../steps.ts';
 import type { CommitPromise, SharedStore, Store, StoreReader, StoreShare } from '../store.ts';
+import { measured, openShares, type WriterMeasures } from '../write-measures.ts';
 import type { Connection } from './connection.ts';
 import { openConnector } from './connector.ts';
 import { commitPromise } from './durability.ts';
@@ -42,13 +33,7 @@ export async function openPostgresStore(
   options: OpenOptions,
 ): Promise<SharedStore> {
   const { mayMake } = options;
-  const writers: Measures<typeof writerLayout>[] = [];
-  const { memory } = sharedMemory(['memory']);
-  const share = () => {
-    const measures = measuresMemory(writerLayout);
-    writers.push(measuresIn(writerLayout, measures));
-    return { memory, measures };
-  };
+  const { writers, share } = openShares(sharedMemory(['memory']).memory);
   const { pool, store, promise } = connected(location, share(), options);
   let isNew = false;
   try {
@@ -127,20 +112,17 @@ function connected(
 
 type Writes = Omit<Store, keyof StoreReader>;
 
-function writesOn(pool: Pool, measures: Measures<typeof writerLayout>): Writes {
+function writesOn(pool: Pool, measures: WriterMeasures): Writes {
   const node = randomBytes(8).readBigInt64BE();
   const write = <T>(work: (query: Query) => Promise<T>) => pool.run(work);
   const confirm = (query: Query) => beat(query, node, Date.now());
   return {
     batchesMax: limits.postgres.batchesMax,
-    async createPlants(plants) {
-      const startedMs = performance.now();
-      const outcomes = await write((query) => createPlants(query, plants, Date.now(), confirm));
-      observe(measures.commitSeconds, secondsBounds, (performance.now() - startedMs) / 1_000);
-      observe(measures.batchPlants, plantsBounds, plants.length);
-      return outcomes;
-    },
-    copyPlants: (plants) => write((query) => createPlants(query, plants, 0, confirm)),
+    createPlants: (plants) =>
+      measured(
+        measures,
+        write((query) => createPlants(query, plants, Date.now(), confirm)),
+      ),
     ...callsOf(changes, (begin) => write((query) => runChange(query, begin()))),
     beat: (atMs) => write((query) => beat(query, node, atMs)),
   };
