@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { type NewPlant, newPlantLine } from '../contract/plant.ts';
 import { limits } from '../limits.ts';
 import type { PlantFigures } from './inspection.ts';
-import type { PlantSnapshot } from './plants.ts';
 
 /**
  * Takes plants in ascending order of id.
@@ -33,12 +32,12 @@ export function openDigest(onProgress: (plants: number) => void = () => undefine
   };
 }
 
-/** Reads all plants of a snapshot. @throws StoreError */
+/** @param pages as of `PlantSnapshot` @throws StoreError */
 export async function figuresOf(
-  snapshot: PlantSnapshot,
+  pages: AsyncIterable<readonly NewPlant[]>,
   onProgress: (plants: number) => void,
 ): Promise<PlantFigures> {
   const digest = openDigest(onProgress);
-  for await (const page of snapshot.pages()) for (const plant of page) digest.add(plant);
+  for await (const page of pages) for (const plant of page) digest.add(plant);
   return digest.figures();
 }

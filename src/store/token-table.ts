@@ -13,7 +13,6 @@ import type {
   TokenCounts,
   TokenRecord,
   TokenRotation,
-  TokenUse,
 } from './tokens.ts';
 
 /* The table of tokens. */
@@ -193,7 +192,7 @@ export const tokenChanges = {
     return id;
   },
 
-  *recordTokenUse(uses: readonly TokenUse[]): Steps<void> {
+  *recordTokenUse(uses: readonly { readonly id: number; readonly atMs: number }[]): Steps<void> {
     yield* runForAll(
       (rows) => `UPDATE tokens SET last_used_at = column2 FROM (VALUES ${rows}) AS used
         WHERE tokens.id = column1 AND ${isLaterUse('column2')}`,

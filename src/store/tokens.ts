@@ -92,11 +92,6 @@ export interface SubjectBounds {
   readonly subjectIdleMs: number;
 }
 
-export interface TokenUse {
-  readonly id: number;
-  readonly atMs: number;
-}
-
 export interface TokenCounts {
   readonly byState: Readonly<Record<'valid' | 'rotated' | 'expired' | 'revoked', number>>;
   /** Valid tokens that were used recently. */

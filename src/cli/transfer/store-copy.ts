@@ -94,7 +94,7 @@ async function copyTokens(
 
 async function readBack(store: Store, total: number, terminal: Terminal): Promise<PlantFigures> {
   await using snapshot = await store.openSnapshot();
-  const figures = await figuresOf(snapshot, (done) =>
+  const figures = await figuresOf(snapshot.pages(), (done) =>
     terminal.showProgress(`reading back: ${done} plants`, { done, total, unit: 'plants' }),
   );
   terminal.showProgress('');

@@ -31,7 +31,7 @@ export function openConnector(
      */
     async connect(): Promise<Connection> {
       const endMs = performance.now() + callMs;
-      const failures: HostFailure[] = [];
+      const failures: { host: PostgresHost; error: unknown }[] = [];
       // `first` may change meanwhile, and each host has one turn.
       const begin = first;
       for (const turn of hosts.keys()) {
@@ -57,18 +57,13 @@ export function openConnector(
   };
 }
 
-interface HostFailure {
-  readonly host: PostgresHost;
-  readonly error: unknown;
-}
-
 /**
  * Names the reason of each host. The cause is a `StoreOpenError` if a retry cannot help, or else
  * the first reason; one that takes no more connections comes before others.
  */
 function connectionFailure(
   location: PostgresLocation,
-  failures: readonly HostFailure[],
+  failures: readonly { readonly host: PostgresHost; readonly error: unknown }[],
 ): StoreError {
   const reasons = failures.map(
     ({ host: { host, port }, error }) =>

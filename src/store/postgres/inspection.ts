@@ -19,7 +19,9 @@ export async function inspectPostgres(
     await using snapshot = await openPostgresSnapshot(openConnector(location, readMs));
     return {
       schemaVersion,
-      ...(await figuresOf(snapshot, (plants) => onProgress(`reading the plants: ${plants}`))),
+      ...(await figuresOf(snapshot.pages(), (plants) =>
+        onProgress(`reading the plants: ${plants}`),
+      )),
     };
   } catch (error) {
     if (isDamage(error)) return { fault: `is damaged (${(error as Error).message})` };

@@ -96,11 +96,6 @@ export function isThere(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false }) !== undefined;
 }
 
-/** @throws StoreOpenError */
-function demandThere(path: string): void {
-  if (!isThere(path)) throw noStore(path);
-}
-
 function noStore(path: string): StoreOpenError {
   const whole = resolve(path);
   const obstacle = obstacleTo(whole);
@@ -119,14 +114,13 @@ function textOf(path: string): string {
   return `sqlite:${resolve(path)}`;
 }
 
-/** Settings of each connection that writes, not of the file: a commit returns after the sync. */
+/**
+ * Settings of each connection that writes, not of the file: a commit returns after the sync. On
+ * macOS, fsync(2) leaves data in the cache of the drive. A thread of its own checkpoints.
+ */
 export function setDurability(db: DatabaseSync): void {
-  db.exec('PRAGMA synchronous = FULL');
-  // On macOS, fsync(2) leaves data in the cache of the drive.
-  db.exec('PRAGMA fullfsync = ON');
-  // A thread of its own checkpoints (`prepareCheckpoints`).
-  db.exec('PRAGMA wal_autocheckpoint = 0');
-  db.exec(`PRAGMA journal_size_limit = ${limits.sqlite.walBytesKept}`);
+  db.exec(`PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA wal_autocheckpoint = 0;
+    PRAGMA journal_size_limit = ${limits.sqlite.walBytesKept}`);
 }
 
 /**
@@ -180,9 +174,8 @@ function damaged(path: string, what: string, cause?: unknown): StoreOpenError {
  */
 export function openForReading(path: string): ReadFile {
   const open = () => {
-    demandThere(path);
-    const file = openToRead(path);
-    if (schemaVersionOf(file.db, path) > 0) return file;
+    const file = isThere(path) ? openToRead(path) : undefined;
+    if (file && schemaVersionOf(file.db, path) > 0) return file;
     throw noStore(path);
   };
   return opening(path, open, constants.R_OK);

@@ -14,13 +14,13 @@ export function openSqliteSnapshot(path: string): PlantSnapshot {
   db.exec('BEGIN; SELECT 1 FROM sqlite_schema');
   return {
     countPlants: async () => withStoreErrors(() => file.read(countPlants)),
-    pages: () => pages(file),
+    pages: () => pagesOf(file),
     [Symbol.asyncDispose]: async () => db.close(),
   };
 }
 
 /** Plants come in pages: otherwise this is the slowest step of an export. */
-async function* pages({ db, read }: ReadFile): AsyncGenerator<readonly CopiedPlant[]> {
+export async function* pagesOf({ db, read }: ReadFile): AsyncGenerator<readonly CopiedPlant[]> {
   const text = `SELECT ${plantColumns} FROM plants ORDER BY id`;
   const rows = rowsOf<PlantRow>(db, { text, values: [] })[Symbol.iterator]();
   for (;;) {

@@ -3,8 +3,10 @@ import { isSystemError } from '../../disk/files.ts';
 import { StoreError, StoreOpenError } from '../errors.ts';
 import type { OnProgress } from '../inspection.ts';
 import { backUp } from './backup.ts';
+import { openForReading } from './database.ts';
 import { sqliteCode } from './errors.ts';
-import { inspectBackupFile, inspectStoreFile } from './inspection.ts';
+import { inspectFile } from './inspection.ts';
+import { openToRead } from './read-file.ts';
 import type { Report, Task } from './tasks.ts';
 
 /* A thread for one task that keeps SQLite busy for seconds or minutes. */
@@ -33,9 +35,9 @@ function perform(task: Task, onProgress: OnProgress) {
     case 'copy the store':
       return backUp(task.storePath, task.copyPath, onProgress);
     case 'read the store':
-      return inspectStoreFile(task.path, onProgress);
+      return inspectFile(() => openForReading(task.path), onProgress);
     case 'read the file':
-      return inspectBackupFile(task.path, onProgress);
+      return inspectFile(() => openToRead(task.path), onProgress);
     default:
       return task satisfies never;
   }
