@@ -3,19 +3,15 @@ import { int64Max } from '../../contract/int64.ts';
 import { limits } from '../../limits.ts';
 import type { Place, Window } from '../plant-search.ts';
 import type { PlantFilter } from '../plants.ts';
-import { type PlantSource, readWindow } from './plant-rows.ts';
+import { type PlantSource, readWindow, rowsOf } from './plant-rows.ts';
 
 /*
  * The newest plants, from the journal of arrivals, back from its end. An index on their times would
  * cost a create more time and half again of the disk.
  */
 
-/** One plant of the journal: the row, and the index in the row. */
-interface Slot {
-  readonly seq: number;
-  readonly index: number;
-  readonly id: bigint;
-}
+/** One plant of the journal: the row, the index in the row, and its id. */
+type Slot = readonly [seq: bigint, index: number, id: bigint];
 
 const atEnd: Place = [int64Max, int64Max];
 
@@ -30,13 +26,12 @@ export function windowBefore(
   filter: PlantFilter,
 ): Window {
   const { slots, isLast } = slotsBefore(db, place ?? atEnd, plantsMax, filter.sinceMs);
-  const places = (index: number) => placeOf(slots.at(index) as Slot);
-  const next = isLast ? undefined : places(-1);
-  return readWindow(db, filter, sourceOf(slots), (key) => places(Number(key)), next);
-}
-
-function placeOf({ seq, index }: Slot): Place {
-  return [BigInt(seq), BigInt(index)];
+  const placeAt = (at: number): Place => {
+    const [seq, index] = slots.at(at) as Slot;
+    return [seq, BigInt(index)];
+  };
+  const next = isLast ? undefined : placeAt(-1);
+  return readWindow(db, filter, sourceOf(slots), (key) => placeAt(Number(key)), next);
 }
 
 /**
@@ -49,19 +44,16 @@ function slotsBefore(
   plantsMax: number,
   sinceMs = -Infinity,
 ): { slots: Slot[]; isLast: boolean } {
-  const rows = db.prepare(
-    'SELECT seq, created_at AS atMs, ids FROM arrivals WHERE seq <= ? ORDER BY seq DESC',
-  );
+  const text = 'SELECT seq, created_at, ids FROM arrivals WHERE seq <= ? ORDER BY seq DESC';
+  type Row = [seq: bigint, atMs: bigint, ids: Uint8Array];
   const slots: Slot[] = [];
-  for (const row of rows.iterate(fromSeq as bigint)) {
-    const { seq, atMs, ids } = row as unknown as { seq: number; atMs: number; ids: Uint8Array };
+  for (const [seq, atMs, ids] of rowsOf<Row>(db, { text, values: [fromSeq as bigint] })) {
     if (atMs < sinceMs - limits.store.clocksApartMs) break;
     // A copy, because the bytes of a row may begin at any address.
     const plants = new BigInt64Array(new Uint8Array(ids).buffer);
-    const isFirst = BigInt(seq) === fromSeq;
-    const end = isFirst ? Math.min(Number(fromIndex), plants.length) : plants.length;
+    const end = seq === fromSeq ? Math.min(Number(fromIndex), plants.length) : plants.length;
     for (let index = end - 1; index >= 0; index -= 1) {
-      slots.push({ seq, index, id: plants[index] as bigint });
+      slots.push([seq, index, plants[index] as bigint]);
       if (slots.length >= plantsMax) return { slots, isLast: false };
     }
   }
@@ -76,7 +68,7 @@ function slotsBefore(
 function sourceOf(slots: readonly Slot[]): PlantSource {
   return {
     from: 'json_each(?) AS slot CROSS JOIN plants ON plants.id = slot.value',
-    values: [`[${slots.map(({ id }) => id)}]`],
+    values: [`[${slots.map(([, , id]) => id)}]`],
     key: 'slot.key',
     order: '',
     conditions: [],
