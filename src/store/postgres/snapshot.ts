@@ -15,25 +15,23 @@ export async function openPostgresSnapshot(connector: Connector): Promise<PlantS
       throw storeError(error);
     });
   try {
-    await run(begin);
+    // The first read takes the snapshot. A slow reader may pause between two pages.
+    await run(async (query) => {
+      await query.begin(snapshot);
+      await query('SELECT 1 FROM plants LIMIT 1');
+    });
   } catch (error) {
     connection.destroy();
     throw error;
   }
   return {
     countPlants: () => run(countPlants),
-    pages: () => pages(run),
+    pages: () => pagesOf(run),
     [Symbol.asyncDispose]: async () => connection.destroy(),
   };
 }
 
-/** The first read takes the snapshot. A slow reader may pause between two pages. */
-async function begin(query: Query): Promise<void> {
-  await query.begin(snapshot);
-  await query('SELECT 1 FROM plants LIMIT 1');
-}
-
-async function* pages(
+async function* pagesOf(
   run: <T>(work: (query: Query) => Promise<T>) => Promise<T>,
 ): AsyncGenerator<readonly CopiedPlant[]> {
   const { snapshotPagePlants, snapshotPageChars } = limits.store;

@@ -12,7 +12,6 @@ import { measured, openShares, type WriterMeasures } from '../write-measures.ts'
 import type { Connection } from './connection.ts';
 import { openConnector } from './connector.ts';
 import { commitPromise } from './durability.ts';
-import { beat, forgetOldBeats } from './heartbeat.ts';
 import { postgresText } from './location.ts';
 import { createPlants } from './plants.ts';
 import { openPool, type Pool } from './pool.ts';
@@ -126,4 +125,21 @@ function writesOn(pool: Pool, measures: WriterMeasures): Writes {
     ...callsOf(changes, (begin) => write((query) => runChange(query, begin()))),
     beat: (atMs) => write((query) => beat(query, node, atMs)),
   };
+}
+
+/** A row for each node: no node waits. `forgetOldBeats` removes rows of stopped nodes. */
+async function beat(query: Query, node: bigint, atMs: number): Promise<void> {
+  await query(
+    `INSERT INTO heartbeat (node, beaten_at) VALUES ($1, $2) ON CONFLICT (node) DO UPDATE
+      SET beaten_at = excluded.beaten_at`,
+    [node, atMs],
+  );
+}
+
+async function forgetOldBeats(query: Query, nowMs: number): Promise<void> {
+  // One far in the future is of a clock that was ahead, and would hide the last one.
+  await query('DELETE FROM heartbeat WHERE NOT beaten_at BETWEEN $1 AND $2', [
+    nowMs - limits.postgres.heartbeatKeptMs,
+    nowMs + limits.postgres.heartbeatKeptMs,
+  ]);
 }

@@ -257,17 +257,12 @@ export function opening<T>(path: string, open: () => T, mode = constants.R_OK | 
     }
     if (sqliteCode(error) === SQLITE_CORRUPT) throw damaged(path, (error as Error).message, error);
     const whole = resolve(path);
-    const obstacle = obstacleToStore(whole, mode) ?? lackOfRoom(whole, error);
-    if (obstacle !== undefined) {
-      throw new StoreOpenError(
-        `cannot open the store at ${whole}: ${obstacle}, or choose another store with --store`,
-        { cause: error },
-      );
-    }
-    const reason = error instanceof Error ? error.message : String(error);
+    const obstacle =
+      obstacleToStore(whole, mode) ??
+      lackOfRoom(whole, error) ??
+      `${(error as Error).message}; check that the file and its folder exist and are writable`;
     throw new StoreOpenError(
-      `cannot open the store at ${whole} (${reason}); check that the file and its folder ` +
-        'exist and are writable, or choose another with --store',
+      `cannot open the store at ${whole}: ${obstacle}, or choose another store with --store`,
       { cause: error },
     );
   }
