@@ -29,19 +29,6 @@ export interface Transaction {
 
 export type CommitQueue = ReturnType<typeof createCommitQueue>;
 
-/** Totals over the queues of all threads. */
-export interface HeldByQueues {
-  readonly queuedPlants: SharedCounter;
-  readonly queuedBytes: SharedCounter;
-}
-
-export interface CommitQueueOptions {
-  readonly queuePlantsMax: number;
-  readonly commitMs: number;
-  /** Number of concurrent transactions. */
-  readonly batchesMax: number;
-}
-
 interface Batch extends Transaction {
   /** Time of the first plant. */
   readonly sinceMs: number;
@@ -65,11 +52,17 @@ interface Batch extends Transaction {
  * A full queue refuses plants. A transaction that has not ended `commitMs` after its first plant is
  * settled with an error. When all concurrent transactions are overdue, the gathering batch is
  * settled, too, and plants are refused until one of them ends.
+ *
+ * @param bounds `batchesMax` is the number of concurrent transactions
+ * @param held totals over the queues of all threads
  */
 export function createCommitQueue(
   commit: (plants: readonly PlantToCreate[]) => Promise<readonly CreateOutcome[]>,
-  bounds: CommitQueueOptions,
-  held: HeldByQueues = { queuedPlants: sharedCounter(), queuedBytes: sharedCounter() },
+  bounds: Readonly<Record<'queuePlantsMax' | 'commitMs' | 'batchesMax', number>>,
+  held: Readonly<Record<'queuedPlants' | 'queuedBytes', SharedCounter>> = {
+    queuedPlants: sharedCounter(),
+    queuedBytes: sharedCounter(),
+  },
 ) {
   let gathering: WaitingPlant[] = [];
   /** Time of the first plant in `gathering`. */

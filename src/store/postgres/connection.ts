@@ -4,8 +4,7 @@ import { limits } from '../../limits.ts';
 import { StoreOpenError } from '../errors.ts';
 import { isSocketFolder, type PostgresHost, type PostgresLocation } from '../location.ts';
 import { passwordFor, tlsOptions } from './credentials.ts';
-import { commitPromise } from './durability.ts';
-import { readSession, type SessionSettings } from './session.ts';
+import { commitPromise, readSession, type SessionSettings } from './session.ts';
 
 export type Connection = ReturnType<typeof connectionOf>;
 

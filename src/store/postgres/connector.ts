@@ -1,8 +1,7 @@
 import { StoreError, StoreOpenError } from '../errors.ts';
-import type { PostgresHost, PostgresLocation } from '../location.ts';
+import { type PostgresHost, type PostgresLocation, postgresText } from '../location.ts';
 import { type Connection, openConnection } from './connection.ts';
 import { isAtLimit } from './errors.ts';
-import { postgresText } from './location.ts';
 
 export type Connector = ReturnType<typeof openConnector>;
 

@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import type { Engine } from '../engine.ts';
-import { firstTokenName, type PostgresLocation } from '../location.ts';
-import { postgresText } from './location.ts';
+import { firstTokenName, type PostgresLocation, postgresText } from '../location.ts';
 
 /** Modules are loaded on use: a command on SQLite does not load `pg`. */
 export function postgresEngine(location: PostgresLocation) {

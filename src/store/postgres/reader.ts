@@ -1,12 +1,11 @@
 import { commandOn } from '../command-text.ts';
 import { StoreOpenError } from '../errors.ts';
-import type { PostgresLocation } from '../location.ts';
+import { type PostgresLocation, postgresText } from '../location.ts';
 import { searchesIn } from '../plant-search.ts';
 import { reads } from '../small-tables.ts';
 import { callsOf } from '../steps.ts';
 import type { StoreReader } from '../store.ts';
 import type { Connector } from './connector.ts';
-import { postgresText } from './location.ts';
 import { byId, countPlantsAfter, getPlant, newestFirst, plantWindow } from './plant-rows.ts';
 import type { Pool } from './pool.ts';
 import { refuseHiddenSchema, versionOf } from './schema.ts';

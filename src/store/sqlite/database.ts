@@ -258,8 +258,7 @@ export function opening<T>(path: string, open: () => T, mode = constants.R_OK | 
     if (sqliteCode(error) === SQLITE_CORRUPT) throw damaged(path, (error as Error).message, error);
     const whole = resolve(path);
     const obstacle =
-      obstacleToStore(whole, mode) ??
-      lackOfRoom(whole, error) ??
+      obstacleToStore(whole, mode, error) ??
       `${(error as Error).message}; check that the file and its folder exist and are writable`;
     throw new StoreOpenError(
       `cannot open the store at ${whole}: ${obstacle}, or choose another store with --store`,
@@ -268,21 +267,15 @@ export function opening<T>(path: string, open: () => T, mode = constants.R_OK | 
   }
 }
 
-/** SQLite keeps its files beside the target of a link. */
-function obstacleToStore(path: string, mode: number): string | undefined {
+/** SQLite makes further files to open a store, beside the target of a link. */
+function obstacleToStore(path: string, mode: number, error: unknown): string | undefined {
   const file = existsSync(path) ? realpathSync(path) : path;
-  return (
+  const obstacle =
     obstacleTo(path, mode) ??
     folderAt(path) ??
     obstacleTo(`${file}-wal`, mode) ??
-    obstacleTo(`${file}-shm`, mode)
-  );
-}
-
-/** Why the files that SQLite makes to open a store could not be made. */
-function lackOfRoom(path: string, error: unknown): string | undefined {
-  if (!mayBeLackOfRoom(error) && !isSystemError(error)) return undefined;
-  const file = existsSync(path) ? realpathSync(path) : path;
+    obstacleTo(`${file}-shm`, mode);
+  if (obstacle !== undefined || !(mayBeLackOfRoom(error) || isSystemError(error))) return obstacle;
   return obstacleToRoom(nearestExisting(dirname(file)), limits.sqlite.startBytes);
 }
 

@@ -35,7 +35,7 @@ export function sqliteEngine({ path }: SqliteLocation) {
     inspect: async (_, onProgress) =>
       (await tasks()).runTask({ task: 'read the store', path }, onProgress),
     backUp: async (copyPath, onProgress) =>
-      (await tasks()).runTask({ task: 'copy the store', storePath: path, copyPath }, onProgress),
+      (await tasks()).runTask({ task: 'copy the store', path, copyPath }, onProgress),
     /** Checks a backup, or any other file, and counts its plants. @throws StoreError */
     inspectBackup: async (onProgress: OnProgress) =>
       (await tasks()).runTask<Inspection>({ task: 'read the file', path }, onProgress),

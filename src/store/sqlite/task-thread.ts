@@ -26,19 +26,14 @@ function failureOf(error: unknown): string {
   if (error instanceof StoreError || error instanceof StoreOpenError) return error.message;
   if (sqliteCode(error) === undefined && !isSystemError(error)) throw error;
   // The fault may be that of another disk than the disk of the store.
-  const destination = 'copyPath' in task ? ` to ${task.copyPath}` : '';
+  const destination = task.copyPath === undefined ? '' : ` to ${task.copyPath}`;
   return `cannot ${task.task}${destination} (${(error as Error).message})`;
 }
 
-function perform(task: Task, onProgress: OnProgress) {
-  switch (task.task) {
-    case 'copy the store':
-      return backUp(task.storePath, task.copyPath, onProgress);
-    case 'read the store':
-      return inspectFile(() => openForReading(task.path), onProgress);
-    case 'read the file':
-      return inspectFile(() => openToRead(task.path), onProgress);
-    default:
-      return task satisfies never;
-  }
+function perform({ task, path, copyPath }: Task, onProgress: OnProgress) {
+  if (copyPath !== undefined) return backUp(path, copyPath, onProgress);
+  return inspectFile(
+    () => (task === 'read the store' ? openForReading(path) : openToRead(path)),
+    onProgress,
+  );
 }
