@@ -1,12 +1,13 @@
 import { commandOn } from '../command-text.ts';
 import { StoreOpenError } from '../errors.ts';
 import { type PostgresLocation, postgresText } from '../location.ts';
+import { countPlantsAfter, getPlant } from '../plant-rows.ts';
 import { searchesIn } from '../plant-search.ts';
 import { reads } from '../small-tables.ts';
 import { callsOf } from '../steps.ts';
 import type { StoreReader } from '../store.ts';
 import type { Connector } from './connector.ts';
-import { byId, countPlantsAfter, getPlant, newestFirst, plantWindow } from './plant-rows.ts';
+import { byId, conditionsOf, newestFirst, plantWindow } from './plant-rows.ts';
 import type { Pool } from './pool.ts';
 import { refuseHiddenSchema, versionOf } from './schema.ts';
 import { openPostgresSnapshot } from './snapshot.ts';
@@ -22,11 +23,15 @@ export function readerOn(
   const close = async () => pool.close();
   return {
     location: postgresText(location),
-    getPlant: (id) => read((query) => getPlant(query, id)),
+    getPlant: (id) => read((query) => runSteps(query, getPlant(id))),
     ...searchesIn({
       windowAfter: (...window) => read((query) => plantWindow(query, byId, ...window)),
       windowBefore: (...window) => read((query) => plantWindow(query, newestFirst, ...window)),
-      countAfter: (...window) => read((query) => countPlantsAfter(query, ...window)),
+      countAfter: (place, plantsMax, match) =>
+        read(async (query) => {
+          const conditions = await conditionsOf(query, match);
+          return runSteps(query, countPlantsAfter(place, plantsMax, conditions));
+        }),
     }),
     openSnapshot: () => openPostgresSnapshot(connector),
     ...callsOf(reads, (begin) => read((query) => runSteps(query, begin()))),

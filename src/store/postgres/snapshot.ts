@@ -1,10 +1,11 @@
 import { limits } from '../../limits.ts';
-import { plantOf } from '../plant-rows.ts';
+import { countPlants, plantOf } from '../plant-rows.ts';
 import type { CopiedPlant, PlantSnapshot } from '../plants.ts';
 import type { Connector } from './connector.ts';
 import { storeError } from './errors.ts';
-import { countPlants, rowPage } from './plant-rows.ts';
+import { rowPage } from './plant-rows.ts';
 import { within } from './pool.ts';
+import { runSteps } from './steps.ts';
 import { type Query, snapshot } from './transaction.ts';
 
 /** A read transaction on its own connection. @throws StoreError */
@@ -25,7 +26,7 @@ export async function openPostgresSnapshot(connector: Connector): Promise<PlantS
     throw error;
   }
   return {
-    countPlants: () => run(countPlants),
+    countPlants: () => run((query) => runSteps(query, countPlants())),
     pages: () => pagesOf(run),
     [Symbol.asyncDispose]: async () => connection.destroy(),
   };

@@ -1,12 +1,13 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { figuresOf } from '../digest.ts';
 import type { Inspection, OnProgress } from '../inspection.ts';
+import { countPlants } from '../plant-rows.ts';
 import { unknownVersion } from '../schema-version.ts';
 import { SQLITE_CORRUPT, SQLITE_NOTADB, sqliteCode } from './errors.ts';
-import { countPlants } from './plant-rows.ts';
 import type { ReadFile } from './read-file.ts';
 import { applicationId, pragma, releasedVersions, schemaFaultOf } from './schema.ts';
 import { pagesOf } from './snapshot.ts';
+import { runSteps } from './steps.ts';
 
 /**
  * Inspects a store at one moment, also while a service writes, or any other file. Reads more than a
@@ -22,7 +23,7 @@ export async function inspectFile(
     using file = open();
     const fault = file.read((db) => faultIn(db, onProgress));
     if (fault !== undefined) return { fault };
-    const total = countPlants(file.db);
+    const total = runSteps(file.db, countPlants());
     const figures = await figuresOf(pagesOf(file), (done) =>
       onProgress('reading the plants', { done, total, unit: 'plants' }),
     );

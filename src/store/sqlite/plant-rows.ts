@@ -3,8 +3,6 @@ import { limits } from '../../limits.ts';
 import {
   allOf,
   type Condition,
-  countedIn,
-  countOfNext,
   lastOfNext,
   matchConditions,
   type PlantRow,
@@ -13,7 +11,7 @@ import {
   withCreators,
 } from '../plant-rows.ts';
 import type { Place, Window } from '../plant-search.ts';
-import type { CountedMatches, PlantFilter, PlantMatch, StoredPlant } from '../plants.ts';
+import type { PlantFilter, PlantMatch } from '../plants.ts';
 import { runSteps } from './steps.ts';
 
 /** Rows are arrays, which come fastest. An integer is a bigint. */
@@ -24,25 +22,6 @@ export function rowsOf<Row>(db: DatabaseSync, { text, values }: PlantStatement):
   return select.iterate(...values) as Iterable<unknown> as Iterable<Row>;
 }
 
-export function getPlant(db: DatabaseSync, id: bigint): StoredPlant | undefined {
-  const text = `SELECT ${plantColumns} FROM plants WHERE id = ?`;
-  return runSteps(db, withCreators([...rowsOf<PlantRow>(db, { text, values: [id] })]))[0];
-}
-
-export function countPlants(db: DatabaseSync): number {
-  return Number(db.prepare('SELECT count(*) AS n FROM plants').get()?.['n']);
-}
-
-/** Looks at up to `plantsMax` plants, and counts those that match. */
-export function countPlantsAfter(
-  db: DatabaseSync,
-  place: Place | undefined,
-  plantsMax: number,
-  match: PlantMatch,
-): CountedMatches {
-  return countedIn([...rowsOf(db, countOfNext(place?.[0], plantsMax, conditionsOf(db, match)))]);
-}
-
 /** A window of plants in order of id. */
 export function windowAfter(
   db: DatabaseSync,
@@ -51,7 +30,7 @@ export function windowAfter(
   filter: PlantFilter,
 ): Window {
   const from: Condition = ['plants.id > ?', place?.[0]];
-  const [end] = rowsOf<[bigint]>(db, lastOfNext('id', 'id', [from], plantsMax));
+  const end = runSteps(db, lastOfNext('id', 'id', [from], plantsMax));
   const range = { conditions: [from, ['plants.id <= ?', end?.[0]]], order: 'ORDER BY id' } as const;
   const source = { from: 'plants', values: [], key: 'id', ...range };
   return readWindow(db, filter, source, (id) => [id], end);
@@ -96,7 +75,7 @@ export function charsOf([, name, tag]: PlantRow): number {
   return 1 + name.length + (tag?.length ?? 0);
 }
 
-function conditionsOf(db: DatabaseSync, match: PlantMatch): Condition[] {
+export function conditionsOf(db: DatabaseSync, match: PlantMatch): Condition[] {
   const nameContains = `instr(${foldCase}(plants.name), ${foldCase}(?)) > 0`;
   return runSteps(db, matchConditions(match, nameContains));
 }

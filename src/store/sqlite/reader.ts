@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { countPlantsAfter, getPlant } from '../plant-rows.ts';
 import { searchesIn } from '../plant-search.ts';
 import { reads } from '../small-tables.ts';
 import { callsOf } from '../steps.ts';
@@ -6,7 +7,7 @@ import type { StoreReader } from '../store.ts';
 import { demandNewestFile, openForReading } from './database.ts';
 import { withStoreErrors } from './errors.ts';
 import { windowBefore } from './newest.ts';
-import { addFoldCase, countPlantsAfter, getPlant, windowAfter } from './plant-rows.ts';
+import { addFoldCase, conditionsOf, windowAfter } from './plant-rows.ts';
 import type { ReadFile } from './read-file.ts';
 import { pragma } from './schema.ts';
 import { openSqliteSnapshot } from './snapshot.ts';
@@ -29,7 +30,7 @@ export function readerOn(
   const read = <T>(work: (db: DatabaseSync) => T) => withStoreErrors(() => file.read(work));
   return {
     location: `sqlite:${path}`,
-    getPlant: async (id) => read(() => getPlant(db, id)),
+    getPlant: async (id) => read(() => runSteps(db, getPlant(id))),
     ...searchesIn({
       windowAfter: (...window) => read(() => windowAfter(db, ...window)),
       windowBefore(...window) {
@@ -37,7 +38,8 @@ export function readerOn(
         demandNewestFile(version, path);
         return read(() => windowBefore(db, ...window));
       },
-      countAfter: (...window) => read(() => countPlantsAfter(db, ...window)),
+      countAfter: (place, plantsMax, match) =>
+        read(() => runSteps(db, countPlantsAfter(place, plantsMax, conditionsOf(db, match)))),
     }),
     openSnapshot: async () => read(() => openSqliteSnapshot(path)),
     ...callsOf(reads, async (begin) => read((db) => runSteps(db, begin()))),

@@ -1,10 +1,11 @@
 import { limits } from '../../limits.ts';
-import { type PlantRow, plantColumns, plantOf } from '../plant-rows.ts';
+import { countPlants, type PlantRow, plantColumns, plantOf } from '../plant-rows.ts';
 import type { CopiedPlant, PlantSnapshot } from '../plants.ts';
 import { openForReading } from './database.ts';
 import { withStoreErrors } from './errors.ts';
-import { charsOf, countPlants, rowsOf } from './plant-rows.ts';
+import { charsOf, rowsOf } from './plant-rows.ts';
 import type { ReadFile } from './read-file.ts';
+import { runSteps } from './steps.ts';
 
 /** A read transaction on its own connection. @throws StoreOpenError, errors of SQLite */
 export function openSqliteSnapshot(path: string): PlantSnapshot {
@@ -13,7 +14,7 @@ export function openSqliteSnapshot(path: string): PlantSnapshot {
   // The transaction starts with its first read.
   db.exec('BEGIN; SELECT 1 FROM sqlite_schema');
   return {
-    countPlants: async () => withStoreErrors(() => file.read(countPlants)),
+    countPlants: async () => withStoreErrors(() => file.read(() => runSteps(db, countPlants()))),
     pages: () => pagesOf(file),
     [Symbol.asyncDispose]: async () => db.close(),
   };
