@@ -10,7 +10,7 @@ import {
 import type { CreateOutcome } from './plants.ts';
 import type { StoreShare } from './store.ts';
 
-export type WriterMeasures = Measures<typeof writerLayout>;
+type WriterMeasures = Measures<typeof writerLayout>;
 
 /** What the threads with a store share, and the measures of each of them. */
 export function openShares(memory: SharedArrayBuffer) {

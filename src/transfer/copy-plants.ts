@@ -1,8 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { isSamePlant, type NewPlant } from '../contract/plant.ts';
 import { limits } from '../limits.ts';
-import { openDigest } from '../store/digest.ts';
-import type { PlantFigures } from '../store/inspection.ts';
+import { openDigest, type PlantFigures } from '../store/inspection.ts';
 import type {
   CopiedPlant,
   CreateOutcome,

@@ -1,7 +1,6 @@
 import { limits } from '../../limits.ts';
 import { shellQuoted } from '../../store/command-text.ts';
-import { figuresOf } from '../../store/digest.ts';
-import type { PlantFigures } from '../../store/inspection.ts';
+import { figuresOf, type PlantFigures } from '../../store/inspection.ts';
 import type { StoreLocation } from '../../store/location.ts';
 import type { Store } from '../../store/store.ts';
 import type { TokenRecord } from '../../store/tokens.ts';

@@ -1,6 +1,5 @@
-import { figuresOf } from '../digest.ts';
 import { StoreError } from '../errors.ts';
-import type { Inspection, OnProgress } from '../inspection.ts';
+import { figuresOf, type Inspection, type OnProgress } from '../inspection.ts';
 import type { PostgresLocation } from '../location.ts';
 import { openConnector } from './connector.ts';
 import { DATA_CORRUPTED, INDEX_CORRUPTED, sqlState } from './errors.ts';

@@ -8,11 +8,11 @@ import { demandNewest } from '../schema-version.ts';
 import { changes } from '../small-tables.ts';
 import { callsOf } from '../steps.ts';
 import type { CommitPromise, SharedStore, Store, StoreReader, StoreShare } from '../store.ts';
-import { measured, openShares, type WriterMeasures } from '../write-measures.ts';
+import { measured, openShares } from '../write-measures.ts';
 import type { Connection } from './connection.ts';
 import { openConnector } from './connector.ts';
 import { createPlants } from './plants.ts';
-import { openPool, type Pool } from './pool.ts';
+import { openPool } from './pool.ts';
 import { demandStore, readerOn } from './reader.ts';
 import { ensureSchema, refuseChangedTables } from './schema.ts';
 import { commitPromise } from './session.ts';
@@ -101,29 +101,20 @@ function connected(
   // One more connection: tokens are read while all others create plants.
   const starving = sharedCounter(share.memory);
   const pool = openPool(connector, limits.postgres.batchesMax + 1, starving);
-  const store = {
-    ...readerOn(location, connector, pool),
-    ...writesOn(pool, measures),
-  };
-  return { pool, store, promise: () => promise };
-}
-
-type Writes = Omit<Store, keyof StoreReader>;
-
-function writesOn(pool: Pool, measures: WriterMeasures): Writes {
   const node = randomBytes(8).readBigInt64BE();
-  const write = <T>(work: (query: Query) => Promise<T>) => pool.run(work);
   const confirm = (query: Query) => beat(query, node, Date.now());
-  return {
+  const store: Store = {
+    ...readerOn(location, connector, pool),
     batchesMax: limits.postgres.batchesMax,
     createPlants: (plants) =>
       measured(
         measures,
-        write((query) => createPlants(query, plants, Date.now(), confirm)),
+        pool.run((query) => createPlants(query, plants, Date.now(), confirm)),
       ),
-    ...callsOf(changes, (begin) => write((query) => runChange(query, begin()))),
-    beat: (atMs) => write((query) => beat(query, node, atMs)),
+    ...callsOf(changes, (begin) => pool.run((query) => runChange(query, begin()))),
+    beat: (atMs) => pool.run((query) => beat(query, node, atMs)),
   };
+  return { pool, store, promise: () => promise };
 }
 
 /** A row for each node: no node waits. `forgetOldBeats` removes rows of stopped nodes. */

@@ -1,6 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { figuresOf } from '../digest.ts';
-import type { Inspection, OnProgress } from '../inspection.ts';
+import { figuresOf, type Inspection, type OnProgress } from '../inspection.ts';
 import { countPlants } from '../plant-rows.ts';
 import { unknownVersion } from '../schema-version.ts';
 import { SQLITE_CORRUPT, SQLITE_NOTADB, sqliteCode } from './errors.ts';
