@@ -9,11 +9,6 @@ export interface StoreOptions {
   readonly acceptsLostCommits: boolean;
 }
 
-export interface OpenOptions extends StoreOptions {
-  /** Whether to make the store if it does not exist. */
-  readonly mayMake: boolean;
-}
-
 /** The store at one location, opened or not. */
 export interface Engine {
   /** Its name in traces (OpenTelemetry, `db.system.name`). */
@@ -34,8 +29,8 @@ export interface Engine {
   files(): string[];
   /** Bytes of SQLite's WAL; undefined for a database. */
   walBytes(): number | undefined;
-  /** @throws StoreOpenError, StoreError */
-  open(options: OpenOptions): Promise<SharedStore>;
+  /** @param mayMake whether to make a missing store @throws StoreOpenError, StoreError */
+  open(options: StoreOptions, mayMake: boolean): Promise<SharedStore>;
   /** Joins a store that another thread shares. Close it before the other thread closes its own. */
   join(share: StoreShare, options: StoreOptions): Promise<Store>;
   /** @param readMs per read of a database @throws StoreOpenError without a store, StoreError */

@@ -105,16 +105,3 @@ export interface PlantReader {
   /** Until it is closed, a snapshot makes the store keep old versions of changed pages or rows. */
   openSnapshot(): Promise<PlantSnapshot>;
 }
-
-export interface PlantWriter {
-  /** Number of concurrent `createPlants` calls that still makes creates faster. */
-  readonly batchesMax: number;
-  /**
-   * Creates the plants in one transaction, in their order. An id may occur more than once. A plant
-   * of another store keeps its time.
-   *
-   * @returns an outcome for each plant, in the same order
-   * @throws StoreError: no plant was created, or the result of the transaction is unknown
-   */
-  createPlants(plants: readonly (PlantToCreate | CopiedPlant)[]): Promise<readonly CreateOutcome[]>;
-}

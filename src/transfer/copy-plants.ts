@@ -2,13 +2,8 @@ import { setImmediate } from 'node:timers/promises';
 import { isSamePlant, type NewPlant } from '../contract/plant.ts';
 import { limits } from '../limits.ts';
 import { openDigest, type PlantFigures } from '../store/inspection.ts';
-import type {
-  CopiedPlant,
-  CreateOutcome,
-  PlantReader,
-  PlantSnapshot,
-  PlantWriter,
-} from '../store/plants.ts';
+import type { CopiedPlant, CreateOutcome, PlantReader, PlantSnapshot } from '../store/plants.ts';
+import type { Store } from '../store/store.ts';
 import { forgottenId } from '../store/tokens.ts';
 import { retryWhileUnavailable } from './retry.ts';
 
@@ -52,7 +47,7 @@ export function noneCopied(): CopyCounts {
  */
 export async function copyPlants(
   source: PlantSnapshot,
-  target: PlantReader & PlantWriter,
+  target: Store,
   counts: CopyCounts,
   options: CopyOptions,
 ): Promise<PlantFigures> {

@@ -139,7 +139,7 @@ interface Cancelling extends pg.Connection {
  * Asks the server, over a second connection, to cancel the query of a session. The server does not
  * tell the result. Without a cancel, the query ends by its own timeout or with the server.
  */
-export function cancelWork(client: pg.Client): void {
+function cancelWork(client: pg.Client): void {
   const { host, port, ssl, processID, secretKey } = client as pg.Client & BackendKey;
   const connection = new pg.Connection({ ssl }) as Cancelling;
   // The server hangs, so the request may fail, too.

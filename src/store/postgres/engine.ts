@@ -18,7 +18,8 @@ export function postgresEngine(location: PostgresLocation) {
     backupName: encodeURIComponent(location.database),
     files: () => [firstTokenFile],
     walBytes: () => undefined,
-    open: async (options) => (await stores()).openPostgresStore(location, options),
+    open: async (options, mayMake) =>
+      (await stores()).openPostgresStore(location, options, mayMake),
     join: async (share, options) => (await stores()).joinPostgresStore(location, share, options),
     openReader: async (readMs) => (await stores()).openPostgresReader(location, readMs),
     inspect: async (readMs, onProgress) =>

@@ -4,8 +4,7 @@ import type { PostgresLocation } from '../location.ts';
 import { openConnector } from './connector.ts';
 import { DATA_CORRUPTED, INDEX_CORRUPTED, sqlState } from './errors.ts';
 import { runOnce } from './pool.ts';
-import { demandStore } from './reader.ts';
-import { openPostgresSnapshot } from './snapshot.ts';
+import { demandStore, openPostgresSnapshot } from './reader.ts';
 
 /** Reads all plants at one moment; the server checks pages. @throws StoreOpenError, StoreError */
 export async function inspectPostgres(

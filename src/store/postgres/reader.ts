@@ -1,18 +1,20 @@
+import { limits } from '../../limits.ts';
 import { commandOn } from '../command-text.ts';
 import { StoreOpenError } from '../errors.ts';
 import { type PostgresLocation, postgresText } from '../location.ts';
-import { countPlantsAfter, getPlant } from '../plant-rows.ts';
+import { countPlants, countPlantsAfter, getPlant, plantOf } from '../plant-rows.ts';
 import { searchesIn } from '../plant-search.ts';
+import type { CopiedPlant, PlantSnapshot } from '../plants.ts';
 import { reads } from '../small-tables.ts';
 import { callsOf } from '../steps.ts';
 import type { StoreReader } from '../store.ts';
 import type { Connector } from './connector.ts';
-import { byId, conditionsOf, newestFirst, plantWindow } from './plant-rows.ts';
-import type { Pool } from './pool.ts';
+import { storeError } from './errors.ts';
+import { byId, conditionsOf, newestFirst, plantWindow, rowPage } from './plant-rows.ts';
+import { type Pool, within } from './pool.ts';
 import { refuseHiddenSchema, versionOf } from './schema.ts';
-import { openPostgresSnapshot } from './snapshot.ts';
 import { runSteps } from './steps.ts';
-import type { Query } from './transaction.ts';
+import { type Query, snapshot } from './transaction.ts';
 
 export function readerOn(
   location: PostgresLocation,
@@ -50,4 +52,44 @@ export async function demandStore(query: Query, location: PostgresLocation): Pro
       'PLANT_STORE_STORE, or make one there with ' +
       `${commandOn(postgresText(location), 'serve')}`,
   );
+}
+
+/** A read transaction on its own connection. @throws StoreError */
+export async function openPostgresSnapshot(connector: Connector): Promise<PlantSnapshot> {
+  const connection = await connector.connect();
+  const run = <T>(work: (query: Query) => Promise<T>) =>
+    within(connection, connector.callMs, work).catch((error) => {
+      throw storeError(error);
+    });
+  try {
+    // The first read takes the snapshot. A slow reader may pause between two pages.
+    await run(async (query) => {
+      await query.begin(snapshot);
+      await query('SELECT 1 FROM plants LIMIT 1');
+    });
+  } catch (error) {
+    connection.destroy();
+    throw error;
+  }
+  return {
+    countPlants: () => run((query) => runSteps(query, countPlants())),
+    pages: () => pagesOf(run),
+    [Symbol.asyncDispose]: async () => connection.destroy(),
+  };
+}
+
+async function* pagesOf(
+  run: <T>(work: (query: Query) => Promise<T>) => Promise<T>,
+): AsyncGenerator<readonly CopiedPlant[]> {
+  const { snapshotPagePlants, snapshotPageChars } = limits.store;
+  let after: bigint | undefined;
+  for (;;) {
+    const next = [['id > ?', after]] as const;
+    const { rows, isLast } = await run((query) =>
+      rowPage(query, 'id', next, snapshotPagePlants, snapshotPageChars),
+    );
+    if (rows.length > 0) yield rows.map(plantOf);
+    if (isLast) return;
+    after = rows.at(-1)?.[0];
+  }
 }

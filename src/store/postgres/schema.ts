@@ -74,20 +74,14 @@ export async function makeTables(query: Query): Promise<void> {
 
 /** 0 if there is no store yet. @throws StoreOpenError for an unknown schema */
 export async function versionOf(query: Query): Promise<number> {
-  const version = await readVersion(query);
+  const select = 'SELECT schema_version FROM plant_store WHERE id = 1';
+  const found = await query(select).catch((error) => {
+    if (sqlState(error) !== UNDEFINED_TABLE) throw error;
+  });
+  const version = Number(found?.rows[0]?.[0] ?? 0);
   const fault = version === 0 ? undefined : unknownVersion(version, releasedVersions);
   if (fault === undefined) return version;
   throw new StoreOpenError(`the store in the database ${fault}`);
-}
-
-async function readVersion(query: Query): Promise<number> {
-  try {
-    const { rows } = await query('SELECT schema_version FROM plant_store WHERE id = 1');
-    return Number(rows[0]?.[0] ?? 0);
-  } catch (error) {
-    if (sqlState(error) === UNDEFINED_TABLE) return 0;
-    throw error;
-  }
 }
 
 /**

@@ -19,17 +19,15 @@ export async function makeScratchSchema(location: PostgresLocation) {
         `GRANT CREATE ON DATABASE ${database} TO ${user}`,
     );
   });
+  // Of two parameters with one name, the last counts.
+  const separator = location.url.includes('?') ? '&' : '?';
+  const url = `${location.url}${separator}options=${encodeURIComponent(options)}`;
   return {
     name,
-    location: { ...location, options, url: withOptions(location.url, options) },
+    location: { ...location, options, url },
     /** Drops the schema and its content. @throws StoreError */
     async drop(): Promise<void> {
       await runOnce(location, scratchMs, (query) => query(`DROP SCHEMA ${name} CASCADE`));
     },
   };
-}
-
-/** Of two parameters with one name, the last counts. */
-function withOptions(url: string, options: string): string {
-  return `${url}${url.includes('?') ? '&' : '?'}options=${encodeURIComponent(options)}`;
 }

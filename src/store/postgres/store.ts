@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { limits } from '../../limits.ts';
 import { count, measuresIn, sumOf, writerLayout } from '../../threads/measures.ts';
 import { sharedCounter, sharedMemory } from '../../threads/shared-counter.ts';
-import type { OpenOptions, StoreOptions } from '../engine.ts';
+import type { StoreOptions } from '../engine.ts';
 import { type PostgresLocation, postgresText } from '../location.ts';
 import { demandNewest } from '../schema-version.ts';
 import { changes } from '../small-tables.ts';
@@ -28,9 +28,9 @@ import type { Query } from './transaction.ts';
  */
 export async function openPostgresStore(
   location: PostgresLocation,
-  options: OpenOptions,
+  options: StoreOptions,
+  mayMake: boolean,
 ): Promise<SharedStore> {
-  const { mayMake } = options;
   const { writers, share } = openShares(sharedMemory(['memory']).memory);
   const { pool, store, promise } = connected(location, share(), options);
   let isNew = false;

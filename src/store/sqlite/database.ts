@@ -45,7 +45,13 @@ export function openForWriting(
     }
     setDurability(db);
     enterWalMode(db, path);
-    const isNew = version === 0 && inTransaction(db, openMs, () => makeSchema(db, path));
+    const make = () => {
+      // Another process may have been first.
+      if (schemaVersionOf(db, path) > 0) return false;
+      makeTables(db);
+      return true;
+    };
+    const isNew = version === 0 && inTransaction(db, openMs, make);
     refuseDamage(db, path);
     syncByCheckpoint(db);
     prepareWrites(db);
@@ -82,13 +88,6 @@ function syncByCheckpoint(db: DatabaseSync): void {
 /** @throws StoreOpenError for the store of an earlier version */
 export function demandNewestFile(version: number, path: string): void {
   demandNewest(version, `the store at ${path}`, textOf(path));
-}
-
-/** @returns false if another process was first */
-function makeSchema(db: DatabaseSync, path: string): boolean {
-  if (schemaVersionOf(db, path) > 0) return false;
-  makeTables(db);
-  return true;
 }
 
 /** @throws if this process may not look there */

@@ -29,7 +29,7 @@ export function sqliteEngine({ path }: SqliteLocation) {
       // SQLite keeps the WAL beside the target of a link.
       return statSync(`${realpathSync.native(path)}-wal`, { throwIfNoEntry: false })?.size ?? 0;
     },
-    open: async ({ callMs, mayMake }) => (await stores()).openSqliteStore(path, callMs, mayMake),
+    open: async ({ callMs }, mayMake) => (await stores()).openSqliteStore(path, callMs, mayMake),
     join: async (share, { callMs }) => (await stores()).joinSqliteStore(path, share, callMs),
     openReader: async () => (await import('./reader.ts')).openSqliteReader(path),
     inspect: async (_, onProgress) =>

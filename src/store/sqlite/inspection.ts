@@ -4,8 +4,8 @@ import { countPlants } from '../plant-rows.ts';
 import { unknownVersion } from '../schema-version.ts';
 import { SQLITE_CORRUPT, SQLITE_NOTADB, sqliteCode } from './errors.ts';
 import type { ReadFile } from './read-file.ts';
+import { pagesOf } from './reader.ts';
 import { applicationId, pragma, releasedVersions, schemaFaultOf } from './schema.ts';
-import { pagesOf } from './snapshot.ts';
 import { runSteps } from './steps.ts';
 
 /**
