@@ -41,10 +41,9 @@ interface Batch extends Transaction {
  * without load, a plant waits for no other plant and no timer. A transaction takes all gathered
  * plants: a plant waits for one running transaction and its own, however full the queue is.
  *
- * Clients that have just got their replies send again. One transaction with their plants and the
- * gathered ones takes half the time of two, so the next batch waits for them: at most half as long
- * as the last transaction took, and only while plants keep coming. A batch whose replies take longer
- * than its transaction does not wait.
+ * Clients that have just got their replies send again, and one transaction takes half the time of
+ * two. So the next batch waits for them: at most half as long as the last transaction took, and only
+ * while plants keep coming. A batch whose replies take longer than its transaction does not wait.
  *
  * Where several transactions may run, a batch gathers for at most `gatherMs`: a fast store then gets
  * few large batches.

@@ -49,16 +49,14 @@ export interface SharedStore extends Store {
   readonly failed: Promise<string>;
   /** What a commit promises under the settings of a database, which may change. */
   readonly promise: () => CommitPromise | undefined;
-  readonly metrics: StoreMetrics;
-}
-
-interface StoreMetrics {
-  /** Measures of the transactions, for each thread that writes. */
-  readonly writers: readonly Measures<typeof writerLayout>[];
-  /** Bytes of the file or table; undefined if the engine does not tell. @throws StoreError */
-  plantsBytes(): Promise<number | undefined>;
-  /** Connections of all threads to the database; undefined for a store in a file. */
-  connections(): number | undefined;
+  readonly metrics: {
+    /** Measures of the transactions, for each thread that writes. */
+    readonly writers: readonly Measures<typeof writerLayout>[];
+    /** Bytes of the file or table; undefined if the engine does not tell. @throws StoreError */
+    plantsBytes(): Promise<number | undefined>;
+    /** Connections of all threads to the database; undefined for a store in a file. */
+    connections(): number | undefined;
+  };
 }
 
 export interface CommitPromise {

@@ -123,11 +123,8 @@ export function setDurability(db: DatabaseSync): void {
 }
 
 /**
- * Bytes that the WAL keeps when it begins again after it was copied whole.
- *
- * A Litestream that comes back looks for the last page that it knows in the WAL. Behind the new
- * beginning it would find the page still, and would miss what was written after the page. So the
- * WAL of a store that Litestream has followed keeps nothing.
+ * Bytes that the WAL keeps when it begins again after it was copied whole: none if Litestream has
+ * followed the store. It would take a page behind the new beginning for the last that it knows.
  */
 export function walBytesKept(db: DatabaseSync): number {
   const litestream = "SELECT 1 FROM sqlite_schema WHERE name = '_litestream_seq'";

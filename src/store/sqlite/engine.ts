@@ -1,4 +1,4 @@
-import { existsSync, realpathSync, statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { basename, dirname, extname, join, resolve } from 'node:path';
 import { withoutLinks } from '../../disk/files.ts';
 import type { Engine } from '../engine.ts';
@@ -8,6 +8,8 @@ import { firstTokenName, type SqliteLocation, sqliteCompanions } from '../locati
 /** Modules are loaded on use: a short command loads no store. */
 export function sqliteEngine({ path }: SqliteLocation) {
   const firstTokenFile = join(dirname(path), firstTokenName);
+  // SQLite keeps its files beside the target of a link.
+  const fileWith = (ending: string) => withoutLinks(path) + ending;
   const stores = () => import('./store.ts');
   const tasks = () => import('./tasks.ts');
   const upgrades = () => import('./upgrade.ts');
@@ -19,15 +21,10 @@ export function sqliteEngine({ path }: SqliteLocation) {
     file: path,
     firstTokenFile,
     backupName: basename(path, extname(path)),
-    files() {
-      // SQLite keeps its files beside the target of a link.
-      const database = withoutLinks(path);
-      return [database, ...sqliteCompanions.map((ending) => database + ending), firstTokenFile];
-    },
+    files: () => [...['', ...sqliteCompanions].map(fileWith), firstTokenFile],
     walBytes() {
       if (!existsSync(path)) return 0;
-      // SQLite keeps the WAL beside the target of a link.
-      return statSync(`${realpathSync.native(path)}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+      return statSync(fileWith('-wal'), { throwIfNoEntry: false })?.size ?? 0;
     },
     open: async ({ callMs }, mayMake) => (await stores()).openSqliteStore(path, callMs, mayMake),
     join: async (share, { callMs }) => (await stores()).joinSqliteStore(path, share, callMs),

@@ -36,7 +36,7 @@ export function windowAfter(
   return readWindow(db, filter, source, (id) => [id], end);
 }
 
-export interface PlantSource {
+interface PlantSource {
   /** What FROM names, with the table of plants. */
   readonly from: string;
   readonly values: readonly string[];
