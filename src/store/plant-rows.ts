@@ -17,11 +17,11 @@ export function* countPlants(): Steps<number> {
 
 /** Looks at up to `plantsMax` plants, and counts those that match. */
 export function* countPlantsAfter(
-  place: Place | undefined,
+  after: bigint | undefined,
   plantsMax: number,
   match: readonly Condition[],
 ): Steps<CountedMatches> {
-  const [matches, from] = [allOf(match), allOf([['id > ?', place?.[0]]])];
+  const [matches, from] = [allOf(match), allOf([['id > ?', after]])];
   const [row] = yield* rowsOf<[plants: bigint, lookedAt: bigint, last: bigint | null]>({
     text: `SELECT count(*) FILTER (WHERE ${matches.text}), count(*), max(id)
       FROM (SELECT * FROM plants WHERE ${from.text} ORDER BY id LIMIT ?) AS plants`,

@@ -26,15 +26,12 @@ export interface Window {
   readonly next: Place | undefined;
 }
 
-/** Looks at about `plantsMax` plants from a place on. */
-type LookAt<Filter, Found> = (
+/** Looks at about `plantsMax` plants. The `limit` of the filter counts those of this window. */
+type WindowAt = (
   place: Place | undefined,
   plantsMax: number,
-  filter: Filter,
-) => Found | Promise<Found>;
-
-/** The `limit` of the filter counts the plants of this window. */
-type WindowAt = LookAt<PlantFilter, Window>;
+  filter: PlantFilter,
+) => Window | Promise<Window>;
 
 /** While windows are fast, they grow. */
 function openPace(budgetMs: number) {
@@ -84,12 +81,17 @@ async function searchWindows(
 interface PlantWindows {
   readonly windowAfter: WindowAt;
   readonly windowBefore: WindowAt;
-  readonly countAfter: LookAt<PlantMatch, CountedMatches>;
+  countAfter(
+    after: bigint | undefined,
+    plantsMax: number,
+    match: PlantMatch,
+  ): CountedMatches | Promise<CountedMatches>;
 }
 
 export function searchesIn({ windowAfter, windowBefore, countAfter }: PlantWindows) {
   async function searchPlants({ after, ...search }: PlantSearch): Promise<FoundPlants<bigint>> {
-    const { plants, next } = await searchWindows(search, placeOf(after), windowAfter);
+    const start = after === undefined ? undefined : [after];
+    const { plants, next } = await searchWindows(search, start, windowAfter);
     return { plants, next: next?.[0] };
   }
 
@@ -122,7 +124,7 @@ export function searchesIn({ windowAfter, windowBefore, countAfter }: PlantWindo
     const pace = openPace(budgetMs);
     let [plants, lookedAt] = [0, 0];
     for (let next = after; ; ) {
-      const window = await countAfter(placeOf(next), pace.plantsMax(), match);
+      const window = await countAfter(next, pace.plantsMax(), match);
       plants += window.plants;
       lookedAt += window.lookedAt;
       next = window.next;
@@ -131,10 +133,6 @@ export function searchesIn({ windowAfter, windowBefore, countAfter }: PlantWindo
   }
 
   return { searchPlants, listPlants, newestPlants, countMatches };
-}
-
-function placeOf(id: bigint | undefined): Place | undefined {
-  return id === undefined ? undefined : [id];
 }
 
 function parsePosition(text: string): Place | undefined {

@@ -84,9 +84,7 @@ export interface Subject extends Pick<TokenRecord, 'name' | 'hash'> {
 }
 
 export interface SubjectBounds {
-  /**
-   * One more makes the store forget the hundredth of them that were not used for the longest time.
-   */
+  /** One more makes the store forget the hundredth that was not used for the longest time. */
   readonly subjectsMax: number;
   /** A subject that was used within this time is not forgotten, and may go beyond the bound. */
   readonly subjectIdleMs: number;

@@ -23,7 +23,7 @@ export function postgresEngine(location: PostgresLocation) {
     join: async (share, options) => (await stores()).joinPostgresStore(location, share, options),
     openReader: async (readMs) => (await stores()).openPostgresReader(location, readMs),
     inspect: async (readMs, onProgress) =>
-      (await import('./inspection.ts')).inspectPostgres(location, readMs, onProgress),
+      (await import('./reader.ts')).inspectPostgres(location, readMs, onProgress),
     backUp: undefined,
     condition: async () => (await import('./condition.ts')).conditionOfPostgres(location),
     makeScratchSchema: async () => (await import('./scratch.ts')).makeScratchSchema(location),

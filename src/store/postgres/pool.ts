@@ -52,6 +52,7 @@ export function openPool(connector: Connector, connectionsMax: number, starving?
     const waiter = Promise.withResolvers<Connection>();
     const cancelDeadline = setDeadline(deadlineMs - performance.now(), () => {
       waiting.splice(waiting.indexOf(waiter), 1);
+      const allInUse = 'all connections to the database were in use for too long';
       waiter.reject(refusal ?? new StoreError('unavailable', allInUse));
     });
     waiting.push(waiter);
@@ -186,8 +187,6 @@ async function retryUndone<T>(attempt: () => Promise<T>, deadlineMs: number): Pr
     }
   }
 }
-
-const allInUse = 'all connections to the database were in use for too long';
 
 /** Runs work on a new connection. @param callMs time for the work @throws StoreError */
 export async function runOnce<T>(

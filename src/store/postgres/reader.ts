@@ -1,6 +1,7 @@
 import { limits } from '../../limits.ts';
 import { commandOn } from '../command-text.ts';
-import { StoreOpenError } from '../errors.ts';
+import { StoreError, StoreOpenError } from '../errors.ts';
+import { figuresOf, type Inspection, type OnProgress } from '../inspection.ts';
 import { type PostgresLocation, postgresText } from '../location.ts';
 import { countPlants, countPlantsAfter, getPlant, plantOf } from '../plant-rows.ts';
 import { searchesIn } from '../plant-search.ts';
@@ -8,10 +9,10 @@ import type { CopiedPlant, PlantSnapshot } from '../plants.ts';
 import { reads } from '../small-tables.ts';
 import { callsOf } from '../steps.ts';
 import type { StoreReader } from '../store.ts';
-import type { Connector } from './connector.ts';
-import { storeError } from './errors.ts';
+import { type Connector, openConnector } from './connector.ts';
+import { DATA_CORRUPTED, INDEX_CORRUPTED, sqlState, storeError } from './errors.ts';
 import { byId, conditionsOf, newestFirst, plantWindow, rowPage } from './plant-rows.ts';
-import { type Pool, within } from './pool.ts';
+import { type Pool, runOnce, within } from './pool.ts';
 import { refuseHiddenSchema, versionOf } from './schema.ts';
 import { runSteps } from './steps.ts';
 import { type Query, snapshot } from './transaction.ts';
@@ -29,10 +30,10 @@ export function readerOn(
     ...searchesIn({
       windowAfter: (...window) => read((query) => plantWindow(query, byId, ...window)),
       windowBefore: (...window) => read((query) => plantWindow(query, newestFirst, ...window)),
-      countAfter: (place, plantsMax, match) =>
+      countAfter: (after, plantsMax, match) =>
         read(async (query) => {
           const conditions = await conditionsOf(query, match);
-          return runSteps(query, countPlantsAfter(place, plantsMax, conditions));
+          return runSteps(query, countPlantsAfter(after, plantsMax, conditions));
         }),
     }),
     openSnapshot: () => openPostgresSnapshot(connector),
@@ -55,7 +56,7 @@ export async function demandStore(query: Query, location: PostgresLocation): Pro
 }
 
 /** A read transaction on its own connection. @throws StoreError */
-export async function openPostgresSnapshot(connector: Connector): Promise<PlantSnapshot> {
+async function openPostgresSnapshot(connector: Connector): Promise<PlantSnapshot> {
   const connection = await connector.connect();
   const run = <T>(work: (query: Query) => Promise<T>) =>
     within(connection, connector.callMs, work).catch((error) => {
@@ -92,4 +93,30 @@ async function* pagesOf(
     if (isLast) return;
     after = rows.at(-1)?.[0];
   }
+}
+
+/** Reads all plants at one moment; the server checks pages. @throws StoreOpenError, StoreError */
+export async function inspectPostgres(
+  location: PostgresLocation,
+  readMs: number,
+  onProgress: OnProgress,
+): Promise<Inspection> {
+  try {
+    const schemaVersion = await runOnce(location, readMs, (query) => demandStore(query, location));
+    await using snapshot = await openPostgresSnapshot(openConnector(location, readMs));
+    return {
+      schemaVersion,
+      ...(await figuresOf(snapshot.pages(), (plants) =>
+        onProgress(`reading the plants: ${plants}`),
+      )),
+    };
+  } catch (error) {
+    if (isDamage(error)) return { fault: `is damaged (${(error as Error).message})` };
+    throw error;
+  }
+}
+
+function isDamage(error: unknown): boolean {
+  const state = error instanceof StoreError ? sqlState(error.cause) : undefined;
+  return state === DATA_CORRUPTED || state === INDEX_CORRUPTED;
 }

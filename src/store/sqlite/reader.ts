@@ -15,8 +15,14 @@ import { callsOf } from '../steps.ts';
 import type { StoreReader } from '../store.ts';
 import { demandNewestFile, openForReading } from './database.ts';
 import { withStoreErrors } from './errors.ts';
-import { windowBefore } from './newest.ts';
-import { addFoldCase, charsOf, conditionsOf, rowsOf, windowAfter } from './plant-rows.ts';
+import {
+  addFoldCase,
+  charsOf,
+  conditionsOf,
+  rowsOf,
+  windowAfter,
+  windowBefore,
+} from './plant-rows.ts';
 import type { ReadFile } from './read-file.ts';
 import { pragma } from './schema.ts';
 import { runSteps } from './steps.ts';
@@ -46,8 +52,8 @@ export function readerOn(
         demandNewestFile(version, path);
         return read(() => windowBefore(db, ...window));
       },
-      countAfter: (place, plantsMax, match) =>
-        read(() => runSteps(db, countPlantsAfter(place, plantsMax, conditionsOf(db, match)))),
+      countAfter: (after, plantsMax, match) =>
+        read(() => runSteps(db, countPlantsAfter(after, plantsMax, conditionsOf(db, match)))),
     }),
     openSnapshot: async () => read(() => openSqliteSnapshot(path)),
     ...callsOf(reads, async (begin) => read((db) => runSteps(db, begin()))),
