@@ -42,8 +42,9 @@ interface Batch extends Transaction {
  * plants: a plant waits for one running transaction and its own, however full the queue is.
  *
  * Clients that have just got their replies send again, and one transaction takes half the time of
- * two. So the next batch waits for them: at most half as long as the last transaction took, and only
- * while plants keep coming. A batch whose replies take longer than its transaction does not wait.
+ * two. So the next batch waits for them: at most half as long as the last transaction took, and
+ * only while plants keep coming. A batch whose replies take longer than its transaction does not
+ * wait.
  *
  * Where several transactions may run, a batch gathers for at most `gatherMs`: a fast store then gets
  * few large batches.

@@ -88,11 +88,8 @@ export interface PlantReader {
    */
   searchPlants(search: PlantSearch): Promise<FoundPlants<bigint>>;
   /**
-   * Finds each plant of the filter once, also among plants that are created meanwhile before the
-   * position. Like `searchPlants`, it may find none and still have a `next`.
-   *
-   * SQLite orders the plants as they came into the store, PostgreSQL by their time of creation. The
-   * two differ where another store brought plants, or a clock was wrong.
+   * As `searchPlants`. SQLite orders the plants as they came into the store, PostgreSQL by their
+   * time of creation. The two differ where another store brought plants, or a clock was wrong.
    *
    * @returns undefined if `before` is no position in this store
    */

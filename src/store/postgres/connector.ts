@@ -5,10 +5,7 @@ import { isAtLimit } from './errors.ts';
 
 export type Connector = ReturnType<typeof openConnector>;
 
-/**
- * @param callMs time for a call: for each statement, and for all hosts to answer
- * @param onConnection gets each new connection
- */
+/** @param callMs time for a call: for each statement, and for all hosts to answer */
 export function openConnector(
   location: PostgresLocation,
   callMs: number,

@@ -47,7 +47,10 @@ export async function ensureSchema(query: Query): Promise<boolean> {
     await refuseHiddenSchema(query);
     await refuseOthersTables(query);
     try {
-      isNew = await inTransaction(query, () => makeStore(query));
+      isNew = await inTransaction(query, async () => {
+        await makeTables(query);
+        return (await query(insertVersion, [schemaVersion])).rowCount === 1;
+      });
     } catch (error) {
       if (tries === triesMax || !isMadeByOthers(error)) throw error;
     }
@@ -55,13 +58,8 @@ export async function ensureSchema(query: Query): Promise<boolean> {
   return isNew;
 }
 
-/** @returns false if another node has made the store */
-async function makeStore(query: Query): Promise<boolean> {
-  await makeTables(query);
-  const insert =
-    'INSERT INTO plant_store (id, schema_version) VALUES (1, $1) ON CONFLICT (id) DO NOTHING';
-  return (await query(insert, [schemaVersion])).rowCount === 1;
-}
+const insertVersion =
+  'INSERT INTO plant_store (id, schema_version) VALUES (1, $1) ON CONFLICT (id) DO NOTHING';
 
 /** Makes the tables and indexes that are missing. */
 export async function makeTables(query: Query): Promise<void> {

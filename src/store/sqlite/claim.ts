@@ -5,13 +5,7 @@ import { linkDurably, makeFolderDurably, syncFolder } from '../../disk/files.ts'
 import { StoreOpenError } from '../errors.ts';
 import { sqliteCompanions } from '../location.ts';
 import { isThere, opening } from './database.ts';
-import {
-  SQLITE_BUSY,
-  SQLITE_CORRUPT,
-  SQLITE_NOTADB,
-  SQLITE_READONLY,
-  sqliteCode,
-} from './errors.ts';
+import { isNoDatabase, SQLITE_BUSY, SQLITE_READONLY, sqliteCode } from './errors.ts';
 import { schemaVersionOf } from './schema.ts';
 
 /**
@@ -66,11 +60,6 @@ function isDatabase(path: string, mayHoldPlants: boolean): boolean {
     if (sqliteCode(error) === SQLITE_READONLY) return true;
     throw error;
   }
-}
-
-function isNoDatabase(error: unknown): boolean {
-  const code = sqliteCode(error);
-  return code === SQLITE_NOTADB || code === SQLITE_CORRUPT;
 }
 
 function refusePlants(db: DatabaseSync, path: string): void {
