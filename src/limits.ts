@@ -250,9 +250,6 @@ export const limits = {
     freeBytesLow: GiB,
     freePercentLow: 10,
     freeBytesPlenty: 16 * GiB,
-    /** Free inodes: an error, and a warning. A store takes four, a backup beside it four more. */
-    freeInodesMin: 8,
-    freeInodesLow: 1_000,
   },
 
   transfer: {
@@ -355,9 +352,8 @@ export const limits = {
     overviewEveryMs: second,
     /** Time in which the overview counts recent creates and refusals, and names their clients. */
     talliesMs: 60 * second,
-    /** Tokens and subjects with figures; one makes room after this time without use. */
+    /** Tokens and subjects with figures of their own. */
     tokenFiguresMax: 1_000,
-    tokenFiguresIdleMs: 24 * 3_600 * second,
     /** Shortest interval of the reads of the tokens in force, for metrics and the overview. */
     liveTokensEveryMs: 60 * second,
     /** Names of clients or tokens in one line of what needs attention. */
@@ -412,7 +408,6 @@ export function demandFit({ access, disk, http, ops, sqlite, store }: Limits): v
     ],
     [disk.freeBytesMin < disk.freeBytesLow, 'free space is a warning before it is an error'],
     [disk.freeBytesLow <= disk.freeBytesPlenty, 'plenty of free space is no warning'],
-    [disk.freeInodesMin < disk.freeInodesLow, 'free inodes are a warning before they are an error'],
     [sqlite.walBytesKept < sqlite.walBytesHigh, 'a WAL of the usual size is no warning'],
     [sqlite.walBytesHigh < sqlite.walBytesMax, 'a WAL is a warning before it is full'],
   ];

@@ -58,11 +58,7 @@ const terminal: Terminal = {
   get width() {
     return output.width;
   },
-  showProgress(doing, standing) {
-    // The other process may have ended.
-    if (process.send) process.send({ doing, standing }, undefined, undefined, () => undefined);
-    else showStep(doing, standing);
-  },
+  showProgress: showStep,
   get errorsWidth() {
     return errors.width;
   },

@@ -3,20 +3,14 @@ import { isSystemError } from '../disk/files.ts';
 import { limits } from '../limits.ts';
 import type { BackupList, ListedBackup } from '../ops/contract.ts';
 import { reused } from '../ops/loading.ts';
-import type { Manifest } from './manifest.ts';
 import { type BackupInSeries, listSeries } from './series.ts';
 
 type FoundBackups = Pick<BackupList, 'backups' | 'leftOut' | 'fault'>;
 
 /** Does not block the thread, also if the folder is on a network drive that does not answer. */
 export function openBackupFolder(folder: string, store: string) {
-  let manifests: ReadonlyMap<string, Manifest> = new Map();
-
   async function read(): Promise<FoundBackups> {
-    const newestFirst = (await listSeries(folder, store, manifests)).reverse();
-    manifests = new Map(
-      newestFirst.flatMap(({ file, manifest }) => (manifest ? [[file, manifest]] : [])),
-    );
+    const newestFirst = (await listSeries(folder, store)).reverse();
     const shown = newestFirst.slice(0, limits.ops.backupsShown);
     return {
       backups: shown.map(entryOf),

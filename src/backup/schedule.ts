@@ -11,7 +11,6 @@ import type { LastRun, RunningBackup } from '../ops/contract.ts';
 import { programCommand } from '../program.ts';
 import type { Log } from '../service/log.ts';
 import { StoreError, StoreOpenError } from '../store/errors.ts';
-import type { Standing } from '../store/inspection.ts';
 import { type StoreLocation, settingOf } from '../store/location.ts';
 import { engineOf, openReader } from '../stores.ts';
 import { openBackupFolder } from './list.ts';
@@ -47,7 +46,7 @@ export function openBackups(
   const args = ['backup', folder, '--keep', rules, '--json'];
   const childEnv = { ...withoutSettings(env), ...settingOf(location) };
   const list = openBackupFolder(folder, engineOf(location).backupName);
-  let running: { reply: RunningBackup; readonly end: Promise<void> } | undefined;
+  let running: { readonly reply: RunningBackup; readonly end: Promise<void> } | undefined;
   let stop: () => void = () => undefined;
   let last: LastRun | null = null;
   let isStopping = false;
@@ -57,22 +56,14 @@ export function openBackups(
     const fields = operator === null ? {} : { operator };
     const result = await runProgram(args, childEnv, (process) => {
       stop = () => process.kill('SIGTERM');
-      process.on('message', noteProgress);
     });
     if (isStopping) return;
     list.forget();
     const fault = 'fault' in result ? result.fault : null;
     last = { ranAt: new Date(now()).toISOString(), fault };
     if ('fault' in result) return log.error({ ...fields, fault }, 'a backup has failed');
-    const level = Object(result.done).warning === undefined ? 'info' : 'warn';
+    const level = result.done.warning === undefined ? 'info' : 'warn';
     log[level]({ ...fields, result: result.done }, 'a backup was made');
-  }
-
-  function noteProgress(message: unknown): void {
-    const { doing, standing = null } = message as { doing: string; standing?: Standing };
-    // Empty text removes the line on a terminal.
-    if (running === undefined || doing === '') return;
-    running.reply = { ...running.reply, step: doing.replace(/:.*/s, ''), standing };
   }
 
   /** @returns undefined beside another backup */
@@ -82,7 +73,7 @@ export function openBackups(
     const end = run(operator).finally(() => {
       running = undefined;
     });
-    running = { reply: { operator, startedAt, step: 'starting', standing: null }, end };
+    running = { reply: { operator, startedAt }, end };
     return end;
   }
 
@@ -159,9 +150,9 @@ async function lastBackupMs(location: StoreLocation): Promise<number | undefined
   return (await store.listBackups())[0]?.finishedAtMs;
 }
 
-type Result = { readonly done: unknown } | { readonly fault: string };
+type Result = { readonly done: { readonly warning?: string } } | { readonly fault: string };
 
-/** Runs the program with `--json` to its end. */
+/** Runs the program with `--json` to its end. @returns the last line that it has printed */
 async function runProgram(
   args: readonly string[],
   env: Environment,
@@ -170,7 +161,7 @@ async function runProgram(
   const [program, ...first] = programCommand;
   const child = spawn(program, [...first, ...args], {
     env,
-    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    stdio: ['ignore', 'pipe', 'pipe'],
   }) as ChildProcessByStdio<null, Readable, Readable>;
   onStart(child);
   const ended = once(child, 'close').catch((error: Error) => error);
@@ -179,19 +170,9 @@ async function runProgram(
   const end = await ended;
   if (end instanceof Error) return { fault: `the program cannot be started (${end.message})` };
   const [stdout, stderr] = printed.map((all) => all.trimEnd().split('\n').at(-1) ?? '');
-  if (child.exitCode === 0) return { done: parsed(stdout) };
+  if (child.exitCode === 0) return { done: JSON.parse(stdout ?? '') };
   if (child.signalCode !== null) return { fault: `the process was ended by ${child.signalCode}` };
   return { fault: stderr?.replace(/^plant-store: /, '') || `exit code ${child.exitCode}` };
-}
-
-/** The last line of a command with `--json`. */
-function parsed(line = ''): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    // The log shows the line as it is.
-    return line;
-  }
 }
 
 /** On a busy machine, a process of the lowest priority hardly moves. */

@@ -35,18 +35,13 @@ export function backupsIn(files: readonly string[]): NamedBackup[] {
  * The backups of a store in a folder, oldest first. Those with a damaged manifest come before all.
  *
  * @param store the first part of their names
- * @param known manifests by file: a manifest never changes
  * @throws errors of the file system
  */
-export async function listSeries(
-  folder: string,
-  store: string,
-  known: ReadonlyMap<string, Manifest> = new Map(),
-): Promise<BackupInSeries[]> {
+export async function listSeries(folder: string, store: string): Promise<BackupInSeries[]> {
   const series: BackupInSeries[] = [];
   for (const name of backupsIn(await readdir(folder))) {
     if (name.store !== store) continue;
-    const read = known.get(name.file) ?? (await readManifest(join(folder, name.file)));
+    const read = await readManifest(join(folder, name.file));
     // Without a manifest, the backup was removed meanwhile.
     if (read === undefined) continue;
     const manifest = read === 'damaged' ? undefined : read;

@@ -17,7 +17,7 @@ export interface Terminal {
   note(line: string, style?: Style): void;
   /** Columns of the terminal for results. Undefined for a file or a pipe. */
   readonly width: number | undefined;
-  /** As `showSteps`, or to the process that has started this one. Empty text removes the line. */
+  /** As `showSteps`. Empty text removes the line. */
   showProgress(doing: string, standing?: Standing): void;
   readonly errorsWidth: number | undefined;
   readonly errorsHaveColors: boolean;

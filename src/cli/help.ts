@@ -47,8 +47,8 @@ function showFlags(names: readonly FlagName[], show: Show): void {
   show('Flags:', 'heading');
   for (const [index, name] of names.entries()) {
     const { help, need } = flags[name];
-    for (const line of item(typed[index] ?? '', typedChars, `${help}${usual(name)}`, need))
-      show(line);
+    const text = `${help}${usual(name)}. ${need}`;
+    for (const line of item(typed[index] ?? '', typedChars, text)) show(line);
   }
   const [first = 'store'] = names;
   show('');
@@ -66,12 +66,7 @@ function usual(name: FlagName): string {
   return value === undefined || placeholder === '' ? '' : ` (default ${value})`;
 }
 
-/** More lines hide what the flag does. */
-const itemLinesMax = 3;
-
-/** The name, and beside it the text in as many lines as it takes, with `more` if it is short. */
-function item(name: string, nameChars: number, text: string, more = ''): string[] {
-  const linesOf = (says: string) => hanging(`  ${name}`, says, nameChars + '    '.length);
-  const withMore = linesOf(`${text}. ${more}`);
-  return more !== '' && withMore.length <= itemLinesMax ? withMore : linesOf(text);
+/** The name, and beside it the text in as many lines as it takes. */
+function item(name: string, nameChars: number, text: string): string[] {
+  return hanging(`  ${name}`, text, nameChars + '    '.length);
 }

@@ -1,14 +1,11 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Values } from '../config/flags.ts';
-import { suggestion } from '../config/suggestion.ts';
 import { timeBefore, UsageError } from '../config/values.ts';
 import { int64FromDigits } from '../contract/int64.ts';
 import { limits } from '../limits.ts';
-import type { StoreLocation } from '../store/location.ts';
 import type { PlantMatch, StoredPlant } from '../store/plants.ts';
 import type { StoreReader } from '../store/store.ts';
-import { namesOfNoToken } from '../store/tokens.ts';
-import { commandFor, openReader } from '../stores.ts';
+import { openReader } from '../stores.ts';
 import { detailsOf } from '../transfer/format.ts';
 import { type FormatName, formats } from '../transfer/formats.ts';
 import { CommandError, command, type Terminal } from './command.ts';
@@ -68,7 +65,6 @@ export const plantsList = command({
     const match = matchOf(values, Date.now());
     const printer = await openPrinter(values, terminal);
     await using store = await openReader(values.store, limits.cli.readMs);
-    await demandListedName(match, store, values.store);
     // One more tells whether there are more.
     const page = { ...match, limit: limit + 1 };
     const plants = values.newest ? newestFirst(store, page, terminal) : store.listPlants(page);
@@ -161,21 +157,6 @@ function matchOf(values: Values<(typeof matchFlags)[number]>, nowMs: number): Pl
   };
 }
 
-/** A mistyped name would look like a token without plants. @throws CommandError */
-async function demandListedName(
-  { createdBy }: PlantMatch,
-  store: StoreReader,
-  location: StoreLocation,
-): Promise<void> {
-  if (createdBy === undefined) return;
-  const ofTokens = (await store.listTokens()).map(({ name }) => name);
-  const names = [...namesOfNoToken, ...ofTokens];
-  if (names.includes(createdBy)) return;
-  const command = commandFor(location, 'token list');
-  const wayOut = suggestion(createdBy, names, `${command} shows the names`);
-  throw new CommandError(`${store.location} has never had a token named ${createdBy}; ${wayOut}`);
-}
-
 export const plantsCount = command({
   positionals: [],
   summary: 'Print the number of plants in the store, or of the plants that match the filters.',
@@ -188,7 +169,6 @@ export const plantsCount = command({
   async run({ values }, terminal) {
     const match = matchOf(values, Date.now());
     await using store = await openReader(values.store, limits.cli.readMs);
-    await demandListedName(match, store, values.store);
     let plants = 0;
     let lookedAt = 0;
     let after: bigint | undefined;

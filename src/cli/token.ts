@@ -4,12 +4,10 @@ import { issueToken, isTokenName, rotateToken, tokenNameRule } from '../access/i
 import { tokenState } from '../access/opaque-tokens.ts';
 import { rateText } from '../access/rate-limit.ts';
 import type { Values } from '../config/flags.ts';
-import { suggestion } from '../config/suggestion.ts';
 import { UsageError } from '../config/values.ts';
 import { limits } from '../limits.ts';
 import { distanceText } from '../quantity-text.ts';
 import type { StoreLocation } from '../store/location.ts';
-import type { TableReader } from '../store/small-tables.ts';
 import type { Store } from '../store/store.ts';
 import type { Rate, TokenRecord } from '../store/tokens.ts';
 import { commandFor, openExistingStore, openReader } from '../stores.ts';
@@ -87,17 +85,10 @@ export const tokenRotate = command({
   ],
   async run({ values, positionals: [name = ''] }, terminal) {
     await using store = await openExistingStore(values.store, limits.cli.lockMs);
-    const wish = {
-      ...{ name, graceMs: values.grace, validMs: values.expires },
-      by: userOfMachine(),
-    };
+    const { grace: graceMs, expires: validMs } = values;
+    const wish = { name, graceMs, validMs, by: userOfMachine() };
     const rotated = await rotateToken(store, wish, Date.now());
-    if ('refusal' in rotated) {
-      const { refusal, message } = rotated;
-      throw refusal === 'unknown'
-        ? await notInForce(store, name, values.store)
-        : new CommandError(message);
-    }
+    if ('refusal' in rotated) throw new CommandError(rotated.message);
     const { token, role, rate } = rotated;
     const expiresAt = isoIfSet(rotated.expiresAtMs);
     const previousUntil = isoIfSet(rotated.previousUntilMs);
@@ -126,7 +117,7 @@ export const tokenUpdate = command({
       throw new UsageError('--rate says what to change: a rate such as 100/s, or none');
     const rate = rateOf(values);
     await using store = await openExistingStore(values.store, limits.cli.lockMs);
-    if (!(await store.limitToken(name, rate))) throw await notInForce(store, name, values.store);
+    if (!(await store.limitToken(name, rate))) throw notInForce(name, values.store);
     if (values.json) terminal.print(JSON.stringify({ name, ...listedRate(rate) }));
     const says = rate === undefined ? 'any rate' : `${rateText(rate)}, and ${rate.burst} at once`;
     const known = `running services know within ${staleSeconds} seconds.`;
@@ -135,23 +126,9 @@ export const tokenUpdate = command({
   },
 });
 
-/** Why no token of this name was changed: all are revoked, or there never was one. */
-async function notInForce(
-  store: TableReader,
-  name: string,
-  location: StoreLocation,
-): Promise<CommandError> {
-  const tokens = await store.listTokens();
-  const revokedMs = tokens.flatMap((one) => (one.name === name ? (one.revokedAtMs ?? []) : []));
-  if (revokedMs.length > 0) {
-    const wayOut = `${commandFor(location, 'token create NAME')} makes a new token of this name`;
-    const at = iso(Math.max(...revokedMs));
-    return new CommandError(`the token ${name} was revoked at ${at}; ${wayOut}`);
-  }
-  const inForce = tokens.filter((one) => one.role !== 'subject' && one.revokedAtMs === undefined);
-  const names = inForce.map((one) => one.name);
-  const wayOut = suggestion(name, names, `${commandFor(location, 'token list')} shows the tokens`);
-  return new CommandError(`there has never been a token named ${name}; ${wayOut}`);
+function notInForce(name: string, location: StoreLocation): CommandError {
+  const wayOut = `${commandFor(location, 'token list')} shows the tokens`;
+  return new CommandError(`there is no token named ${name} that is not revoked; ${wayOut}`);
 }
 
 export const tokenList = command({
@@ -209,7 +186,6 @@ function tokenColumns(moment: (time: string) => string): readonly Column<Listed>
     { head: 'CREATED', cell: ({ createdAt }) => moment(createdAt) },
     {
       head: 'ENDS',
-
       cell: ({ revokedAt, expiresAt }) => orNever(revokedAt ?? expiresAt),
     },
     { head: 'LAST USED', cell: ({ lastUsedAt }) => orNever(lastUsedAt) },
@@ -228,7 +204,7 @@ export const tokenRevoke = command({
     await using store = await openExistingStore(values.store, limits.cli.lockMs);
     const nowMs = Date.now();
     if (!(await store.revokeToken(name, nowMs, userOfMachine()))) {
-      if (!(await endSessions(store, name))) throw await notInForce(store, name, values.store);
+      if (!(await endSessions(store, name))) throw notInForce(name, values.store);
       if (values.json) terminal.print(JSON.stringify({ name, sessionsEndedAt: iso(nowMs) }));
       terminal.note(`All sessions of ${name} have ended. There is no token of this name.`);
       return 0;

@@ -149,7 +149,7 @@ export const flags = {
   }),
   'jwt-rate': optional('RATE', rate, {
     help: 'creates that each subject of an identity provider may send to each node, such as 100/s',
-    need: 'For clients with JWTs that could take the service from the others.',
+    need: 'For clients with JWTs that could crowd out other clients.',
   }),
   'body-limit': withDefault(
     'BYTES',
@@ -195,11 +195,11 @@ export const flags = {
   }),
   rate: optional('RATE', orWord('none', rate), {
     help: 'creates that the token may send to each node, such as 100/s, 60/m or 1000/h; or none',
-    need: 'For a client that could take the service from the others.',
+    need: 'For a client that could crowd out other clients.',
   }),
   burst: optional('N', integer(1, limits.access.burstMax), {
     help: 'creates that the token may send at once after a pause; by default the number in --rate',
-    need: 'For a client that sends its creates in heaps.',
+    need: 'For a client that sends creates in bursts.',
   }),
   expires: optional('TIME', duration, {
     help: 'how long the secret is valid, such as 90d; by default until revoked, or as before',

@@ -36,7 +36,7 @@ export function parseNewPlant(body: Buffer): NewPlant | Refusal {
   if (json.type !== 'object') {
     return new Refusal(
       'notNewPlant',
-      `The body must be a JSON object with \`id\` and \`name\`; it is ${described(json)}.`,
+      `The body must be a JSON object with \`id\` and \`name\`; it is ${described[json.type]}.`,
     );
   }
 
@@ -117,7 +117,7 @@ function notJsonMessage(body: Buffer, fault: JsonFault): string {
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
 
 function wrongMember(name: string, expected: string, found: JsonValue | undefined): Refusal {
-  const state = found === undefined ? 'it is missing' : `it is ${described(found)}`;
+  const state = found === undefined ? 'it is missing' : `it is ${described[found.type]}`;
   return new Refusal('notNewPlant', `\`${name}\` must be ${expected}; ${state}.`);
 }
 
@@ -128,21 +128,11 @@ function notStorable(name: string): Refusal {
   );
 }
 
-function described(json: JsonValue): string {
-  switch (json.type) {
-    case 'object':
-      return 'an object';
-    case 'array':
-      return 'an array';
-    case 'string':
-      return 'a string';
-    case 'number':
-      return 'a number';
-    case 'boolean':
-      return 'a boolean';
-    case 'null':
-      return 'null';
-    default:
-      return json satisfies never;
-  }
-}
+const described: Readonly<Record<JsonValue['type'], string>> = {
+  object: 'an object',
+  array: 'an array',
+  string: 'a string',
+  number: 'a number',
+  boolean: 'a boolean',
+  null: 'null',
+};

@@ -9,7 +9,7 @@ import {
   type Stats,
   writeFileSync,
 } from 'node:fs';
-import { constants as osConstants, userInfo } from 'node:os';
+import { constants as osConstants } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { sizeText } from '../quantity-text.ts';
 import { fileSystemOf } from './file-system.ts';
@@ -103,18 +103,10 @@ function visible(path: string): Stats | undefined {
 
 function mayNot(what: string, path: string): string {
   const owner = visible(path)?.uid;
+  const userId = process.geteuid?.();
   const wayOut =
-    owner === process.geteuid?.()
+    owner === userId
       ? 'change its mode with chmod'
       : `run this as the user that owns it (uid ${owner}), or let this user do that`;
-  return `${userName()} may not ${what} ${path}; ${wayOut}`;
-}
-
-function userName(): string {
-  try {
-    return `the user ${userInfo().username}`;
-  } catch {
-    // The user has no name.
-    return `the user with the uid ${process.geteuid?.()}`;
-  }
+  return `the user ${userId} may not ${what} ${path}; ${wayOut}`;
 }

@@ -141,8 +141,6 @@ export interface Token {
   readonly lastUsedAt: Time | null;
   /** Creates to each node, such as `100/s`; null for as many as the service takes. */
   readonly rate: string | null;
-  /** Creates to each node at once after a pause; null without a rate. */
-  readonly burst: number | null;
   /** An operator, `command line` with the user of the machine, or `first start`; null: unknown. */
   readonly createdBy: string | null;
   /** Requests that this node has answered since its start. Null: none, or with `all others`. */
@@ -160,16 +158,8 @@ export interface TokenList {
   readonly leftOut: number;
 }
 
-/** Body of `PATCH /api/tokens?name=NAME`. */
-export interface RateWish {
-  readonly rate: string | null;
-  readonly burst?: number | null;
-}
-
-export type ChangedRate = Pick<Token, 'name' | 'rate' | 'burst'>;
-
-/** Body of `POST /api/tokens`. A missing rate is null. */
-export interface NewToken extends Partial<RateWish> {
+/** Body of `POST /api/tokens`. */
+export interface NewToken {
   readonly name: string;
   readonly role: Token['role'];
   readonly expiresInDays: number | null;
@@ -221,9 +211,6 @@ export interface RunningBackup {
   /** Name of the operator who asked for the backup; null: it was due. */
   readonly operator: string | null;
   readonly startedAt: Time;
-  readonly step: string;
-  /** How far the step is; null if its end is unknown. */
-  readonly standing: Readonly<Record<'done' | 'total', number>> | null;
 }
 
 export interface LastRun {

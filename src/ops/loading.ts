@@ -1,12 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { limits } from '../limits.ts';
 
-/**
- * Loads on demand. Calls share the load under way, and its result for the time given. After a
- * failure, the next call loads again.
- *
- * @param forMs from the end of the load
- */
+/** Runs `load` once; later calls share the result for `forMs` from its end, but no failure. */
 export function reused<T>(
   load: () => Promise<T>,
   forMs = Number.POSITIVE_INFINITY,

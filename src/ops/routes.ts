@@ -16,7 +16,6 @@ import {
 } from './api/session.ts';
 import {
   createToken,
-  limitToken,
   listTokens,
   renewToken,
   revokeToken,
@@ -53,7 +52,6 @@ export function openConsole(sources: ConsoleSources): Handler {
       answerJson({ refusals: refusedRequests.after(query['after']) } satisfies RefusalList),
     'GET /api/tokens': listTokens(sources),
     'POST /api/tokens': createToken(sources),
-    'PATCH /api/tokens': limitToken(sources),
     'DELETE /api/tokens': revokeToken(sources),
     'POST /api/tokens/rotation': renewToken(sources),
     'GET /api/backups': listBackups(backups),

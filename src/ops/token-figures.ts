@@ -6,9 +6,7 @@ import { byOutcome, outcomes } from './metrics/samples.ts';
 /** Since the start. Requests of a revoked or expired token are refusals with `tokenInvalid`. */
 export interface TokenFigures extends Readonly<Omit<RequestCounts, 'id' | 'refusals'>> {
   readonly refusals: ReadonlyMap<ProblemName, Readonly<Record<'count' | 'lastAtMs', number>>>;
-  /** Of the last request. Milliseconds since the epoch, to the second, as are all times here. */
-  readonly lastAtMs: number;
-  /** Of the last request with a valid token; 0 for never. */
+  /** Of the last request with a valid token; 0 for never. In milliseconds since the epoch. */
   readonly lastUsedAtMs: number;
 }
 
@@ -18,40 +16,22 @@ export type TokenFigureTable = ReturnType<typeof tabulateTokens>;
 const otherId = -1;
 export const otherTokens = 'all others';
 
-/**
- * Adds up the counts of all threads, by token. The table has the first tokens that were used. A
- * token that was not used for `limits.ops.tokenFiguresIdleMs` makes room, so that a new token of a
- * service that runs for months has figures of its own, too.
- */
+/** Adds up the counts of all threads, by token. The first tokens have figures of their own. */
 export function tabulateTokens() {
-  const { tokenFiguresMax, tokenFiguresIdleMs } = limits.ops;
   const byId = new Map<number, TokenFigures>();
 
   function add(id: number, figures: TokenFigures): void {
     const before = byId.get(id);
-    byId.delete(id);
     byId.set(id, before === undefined ? figures : sumOf(before, figures));
-  }
-
-  function addToOthers(figures: TokenFigures): void {
-    add(otherId, { ...figures, name: otherTokens });
-  }
-
-  function makeRoom(atMs: number): boolean {
-    if (byId.size < tokenFiguresMax) return true;
-    const [id, idlest] = byId.entries().find(([one]) => one !== otherId) ?? [];
-    if (id === undefined || !idlest || atMs - idlest.lastAtMs < tokenFiguresIdleMs) return false;
-    byId.delete(id);
-    addToOthers(idlest);
-    return true;
   }
 
   return {
     note(counts: readonly RequestCounts[], atMs: number): void {
       for (const { id, ...one } of counts) {
         const figures = figuresOf(one, atMs);
-        if (byId.has(id) || makeRoom(atMs)) add(id, figures);
-        else addToOthers(figures);
+        const hasRoom = byId.has(id) || byId.size < limits.ops.tokenFiguresMax;
+        if (hasRoom) add(id, figures);
+        else add(otherId, { ...figures, name: otherTokens });
       }
     },
     /** By `Caller.id`: of each secret alone. `otherId` has the tokens beyond the bound. */
@@ -73,7 +53,7 @@ function figuresOf({ refusals, ...counts }: Omit<RequestCounts, 'id'>, atMs: num
   const isUse =
     outcomes.some((outcome) => counts[outcome] > 0) ||
     refused.some(([name]) => name !== 'tokenInvalid');
-  return { ...counts, refusals: new Map(refused), lastAtMs: atMs, lastUsedAtMs: isUse ? atMs : 0 };
+  return { ...counts, refusals: new Map(refused), lastUsedAtMs: isUse ? atMs : 0 };
 }
 
 function sumOf(one: TokenFigures, other: TokenFigures): TokenFigures {
@@ -87,7 +67,6 @@ function sumOf(one: TokenFigures, other: TokenFigures): TokenFigures {
     ...one,
     ...byOutcome((outcome) => one[outcome] + other[outcome]),
     refusals,
-    lastAtMs: Math.max(one.lastAtMs, other.lastAtMs),
     lastUsedAtMs: Math.max(one.lastUsedAtMs, other.lastUsedAtMs),
   };
 }

@@ -69,7 +69,7 @@ const flags = [
   `--commit-timeout=${limits.prove.answerMs}ms`,
 ];
 
-/** The end of standard error has the reason of an end. */
+/** The last line of stderr says why the process ended. */
 const stderrCharsMax = 4_096;
 
 function readStderr({ stderr }: ChildProcess): { port: Promise<number>; last(): string } {

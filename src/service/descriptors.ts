@@ -56,8 +56,8 @@ function opsConnectionsWithin(descriptors: number): number {
 function threadsWanted(wanted: number | 'auto'): number {
   if (process.platform !== 'linux') return 1;
   if (wanted !== 'auto') return wanted;
-  // The writer needs a core, too: on two cores, a second HTTP thread makes a create cost a third
-  // more CPU time, and no create faster.
+  // The kernel needs a core, too, for syncs and TCP: on two cores, a second HTTP thread makes a
+  // create cost more CPU time, and few creates faster.
   return Math.min(Math.max(1, availableParallelism() - 1), limits.service.httpThreadsAuto);
 }
 

@@ -1,12 +1,7 @@
 import type { TlsMaterial } from '../http/tls.ts';
 import { startThread } from '../program.ts';
 import type { StoreShare } from '../store/store.ts';
-import {
-  httpThreadLayout,
-  type Measures,
-  measuresIn,
-  measuresMemory,
-} from '../threads/measures.ts';
+import { httpThreadLayout, measuresIn, measuresMemory } from '../threads/measures.ts';
 import type { ServiceConfig } from './config.ts';
 import type { ThreadLogOptions } from './log.ts';
 import type { RequestReport } from './request-reports.ts';
@@ -54,21 +49,7 @@ export type HttpThreadOrder =
   | { readonly drainMs: number }
   | { readonly renewTls: TlsMaterial };
 
-export interface HttpThread extends AsyncDisposable {
-  readonly measures: Measures<typeof httpThreadLayout>;
-  /** @returns the origin of its URLs @throws the error of listen(2) */
-  listen(options: Omit<HttpThreadOptions, 'measures'>): Promise<string>;
-  readonly failed: Promise<string>;
-  /** Resolves when the thread listens and has answered: its event loop turns. */
-  ping(): Promise<void>;
-  renewTls(material: TlsMaterial): void;
-  /** The thread reads the keys of the identity providers again. */
-  readKeys(): void;
-  /** Resolves when the thread has stopped accepting connections, or has ended. */
-  stopAccepting(): Promise<unknown>;
-  /** Resolves when all requests are answered, all connections closed, and the thread has ended. */
-  drain(drainMs: number): Promise<unknown>;
-}
+export type HttpThread = ReturnType<typeof loadHttpThread>;
 
 /**
  * The young generation must hold what lives from a request to its reply: with 12 MB a create costs
@@ -84,7 +65,7 @@ const resourceLimits = { maxYoungGenerationSizeMb: 24 };
 export function loadHttpThread(
   onRequests: (requests: RequestReport) => void,
   onLogLine: (line: string) => void,
-): HttpThread {
+) {
   const thread = startThread('http-thread', { resourceLimits });
   const exit = new Promise((resolve) => thread.once('exit', resolve));
   const started = Promise.withResolvers<string>();
@@ -114,12 +95,14 @@ export function loadHttpThread(
   });
   return {
     measures: measuresIn(httpThreadLayout, measures),
-    listen(options) {
+    /** @returns the origin of its URLs @throws the error of listen(2) */
+    listen(options: Omit<HttpThreadOptions, 'measures'>): Promise<string> {
       thread.postMessage({ ...options, measures } satisfies HttpThreadOptions);
       return started.promise;
     },
     failed: failure.promise,
-    async ping() {
+    /** Resolves when the thread listens and has answered: its event loop turns. */
+    async ping(): Promise<void> {
       await started.promise;
       if (pong === undefined) {
         pong = Promise.withResolvers();
@@ -127,13 +110,16 @@ export function loadHttpThread(
       }
       return pong.promise;
     },
-    renewTls: (material) => order({ renewTls: material }),
+    renewTls: (material: TlsMaterial) => order({ renewTls: material }),
+    /** The thread reads the keys of the identity providers again. */
     readKeys: () => order('read keys'),
-    stopAccepting() {
+    /** Resolves when the thread has stopped accepting connections, or has ended. */
+    stopAccepting(): Promise<unknown> {
       order('stop accepting');
       return Promise.race([acceptsNothing.promise, exit]);
     },
-    drain(drainMs) {
+    /** Resolves when all requests are answered, all connections closed, and the thread has ended. */
+    drain(drainMs: number): Promise<unknown> {
       order({ drainMs });
       return exit;
     },

@@ -28,8 +28,8 @@ import { reportRequests } from './request-reports.ts';
 
 /*
  * An HTTP thread. All HTTP threads listen on one port, and the kernel deals the connections out
- * (SO_REUSEPORT). Each thread parses, authorizes and gathers its own batches. The threads share the
- * writer and the bounds.
+ * (SO_REUSEPORT). Each thread parses, authorizes and commits its own batches. The threads share the
+ * bounds.
  */
 
 const owner = parentPort;

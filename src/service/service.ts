@@ -3,7 +3,7 @@ import { rateLimitMemory } from '../access/rate-limit.ts';
 import type { BackupDesk } from '../ops/api/backups.ts';
 import { rememberRefusals } from '../ops/refused-requests.ts';
 import { tabulateTokens } from '../ops/token-figures.ts';
-import type { CommitPromise, SharedStore } from '../store/store.ts';
+import type { SharedStore } from '../store/store.ts';
 import { engineOf, openStore } from '../stores.ts';
 import { sharedCounters, sharedMemory } from '../threads/shared-counter.ts';
 import type { CertificateWatch } from './certificate.ts';
@@ -20,35 +20,7 @@ export class OperatorPortError extends Error {
   override readonly name = 'OperatorPortError';
 }
 
-export interface Service {
-  readonly plantsUrl: string;
-  /** The URL of the operators' listener, if there is one. */
-  readonly opsUrl: string | undefined;
-  readonly storeIsNew: boolean;
-  /** Time of the last heartbeat in the store before this start, in ms since the epoch. */
-  readonly lastBeatMs: number | undefined;
-  /** The file of the first token, if the service has ever made a token. */
-  readonly firstTokenFile: string;
-  /** Resolves with the reason why the service cannot go on. It must then be closed. */
-  readonly failed: Promise<string>;
-  /** What a 200 means with the settings of the database. */
-  readonly promise: CommitPromise | undefined;
-  /** Reads the files of the certificates, and the keys of the identity providers, again. */
-  readAgain(): void;
-  /** Whether a token in the store is admitted now. */
-  admits(token: string): Promise<boolean>;
-  /**
-   * Resolves when every thread on the path of a create has answered. A store that refuses a write
-   * has answered. One call at a time.
-   */
-  respond(): Promise<unknown>;
-  /**
-   * Stops accepting, answers received requests for at most `drainMs`, and closes the store.
-   *
-   * @param onDraining called when no more connections are accepted
-   */
-  close(drainMs: number, onDraining: () => void): Promise<void>;
-}
+export type Service = Awaited<ReturnType<typeof startService>>;
 
 /**
  * Starts the service, and resolves when it answers.
@@ -60,7 +32,7 @@ export async function startService(
   config: ServiceConfig,
   serviceLog: ServiceLog,
   backups?: BackupDesk,
-): Promise<Service> {
+) {
   const { threadCount, ...connectionBounds } = withinDescriptors(config);
   await using starting = new AsyncDisposableStack();
   const { log } = serviceLog;
@@ -121,7 +93,9 @@ export async function startService(
   const plantsUrl = `${origin}${config.basePath}/plants`;
   return {
     ...running(config, plantsUrl, store, operator, threads, starting.move()),
+    /** Time of the last heartbeat in the store before this start, in ms since the epoch. */
     lastBeatMs,
+    /** Reads the files of the certificates, and the keys of the identity providers, again. */
     readAgain() {
       for (const certificate of Object.values(certificates)) certificate?.readNow();
       for (const thread of threads) thread.readKeys();
@@ -156,21 +130,35 @@ function running(
   operator: Operator,
   threads: readonly HttpThread[],
   resources: AsyncDisposableStack,
-): Omit<Service, 'lastBeatMs' | 'readAgain'> {
+) {
   return {
     plantsUrl,
+    /** The URL of the operators' listener, if there is one. */
     opsUrl: operator.url,
     storeIsNew: store.isNew,
+    /** The file of the first token, if the service has ever made a token. */
     firstTokenFile: engineOf(config.store).firstTokenFile,
+    /** Resolves with the reason why the service cannot go on. It must then be closed. */
     failed: Promise.race([store.failed, ...threads.map((thread) => thread.failed)]),
+    /** What a 200 means with the settings of the database. */
     promise: store.promise(),
-    admits: (token) => isTokenAdmitted(store, token, Date.now()),
+    /** Whether a token in the store is admitted now. */
+    admits: (token: string) => isTokenAdmitted(store, token, Date.now()),
+    /**
+     * Resolves when every thread on the path of a create has answered. A store that refuses a write
+     * has answered. One call at a time.
+     */
     respond: () =>
       Promise.all([
         store.beat(Date.now()).catch(() => undefined),
         ...threads.map((thread) => thread.ping()),
       ]),
-    async close(drainMs, onDraining) {
+    /**
+     * Stops accepting, answers received requests for at most `drainMs`, and closes the store.
+     *
+     * @param onDraining called when no more connections are accepted
+     */
+    async close(drainMs: number, onDraining: () => void): Promise<void> {
       operator.enter('stopping');
       // No thread ends connections before all threads have stopped accepting: clients that connect
       // again then reach the next service on the port.

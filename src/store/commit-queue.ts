@@ -68,7 +68,7 @@ export function createCommitQueue(
   /** Time of the first plant in `gathering`. */
   let gatheringSinceMs = 0;
   const underWay = new Set<Batch>();
-  let stopGathering = () => {};
+  let stopGathering: (() => void) | undefined;
   /** Clients that have their replies, and may send again: the gathering batch waits for them. */
   let returning = { plants: 0, endMs: 0, pauseMs: 0 };
   /** Number of overdue batches in `underWay`. */
@@ -112,7 +112,7 @@ export function createCommitQueue(
   }
 
   function commitNext(): void {
-    stopGathering();
+    stopGathering?.();
     if (gathering.length === 0) return;
     const batch: Batch = {
       plants: gathering,
@@ -160,14 +160,14 @@ export function createCommitQueue(
     outcomes: readonly CreateOutcome[] | StoreError,
     transaction: Transaction | undefined,
   ): void {
+    let bytes = 0;
+    for (const plant of plants) bytes += plant.bytes;
     held.queuedPlants.take(plants.length);
-    held.queuedBytes.take(plants.reduce((bytes, plant) => bytes + plant.bytes, 0));
-    plants.forEach((plant, index) => {
-      plant.settle(
-        outcomes instanceof StoreError ? outcomes : (outcomes[index] as CreateOutcome),
-        transaction,
-      );
-    });
+    held.queuedBytes.take(bytes);
+    for (let index = 0; index < plants.length; index += 1) {
+      const settlement = outcomes instanceof StoreError ? outcomes : outcomes[index];
+      plants[index]?.settle(settlement as Settlement, transaction);
+    }
   }
 
   /** Age of the oldest plant in the queue; 0 if the queue is empty. */

@@ -1,17 +1,9 @@
 import { isUtf8 } from 'node:buffer';
-import { closestMatch } from 'leven';
 import { excerpt } from '../contract/excerpt.ts';
 import { brokenByte, type NewPlant, newPlant } from '../contract/plant.ts';
 import { Refusal } from '../contract/problems.ts';
-import { limits } from '../limits.ts';
 import { csvRecordEnds, delimiters, readCells, writeCell } from './csv-grammar.ts';
-import {
-  type ColumnTitles,
-  type Entry,
-  FileError,
-  type Format,
-  type TableOptions,
-} from './format.ts';
+import { type ColumnTitles, type Entry, FileError, type Format } from './format.ts';
 import { createRecordCutter, type RawRecord } from './record-cutter.ts';
 
 /** RFC 4180 with a header. An empty cell without quotes is absent; a quoted one is empty text. */
@@ -21,7 +13,7 @@ export const csv: Format = {
     const more = details && `,${details.createdAt},${writeCell(details.createdBy)}`;
     return `${id},${writeCell(name)},${writeCell(tag)}${more ?? ''}\r\n`;
   },
-  openReader(recordBytesMax, { titles = {}, onHeader, onRowWithoutTag } = {}) {
+  openReader(recordBytesMax, { titles = {}, onHeader } = {}) {
     const ends = csvRecordEnds();
     const cutter = createRecordCutter(ends, recordBytesMax);
     let columns: Columns | undefined;
@@ -37,7 +29,7 @@ export const csv: Format = {
         }
         const plant = record.isTooLarge
           ? rowTooLarge(recordBytesMax)
-          : readRow(record.bytes, columns, hasLineEnd, onRowWithoutTag);
+          : readRow(record.bytes, columns, hasLineEnd);
         if (plant !== undefined) yield { record, plant };
       }
     }
@@ -78,7 +70,13 @@ function readHeader({ bytes, isTooLarge }: RawRecord, titles: ColumnTitles) {
   const hasAll = ({ cells }: Reading) =>
     needed.every((field) => positionsOf(field, cells, titles).length > 0);
   const reading = readings.find(hasAll);
-  if (reading === undefined) throw new FileError(lackOf(needed, readings, titles, shown));
+  if (reading === undefined) {
+    const names = needed.map((field) => titles[field] ?? field).join(' and ');
+    throw new FileError(
+      `must name the columns ${names} in its first line, or --column must name others; that ` +
+        `line is ${shown}`,
+    );
+  }
   const positionOf = (field: Field) => {
     const [position = -1, second] = positionsOf(field, reading.cells, titles);
     if (second === undefined) return position;
@@ -109,38 +107,6 @@ function positionsOf(field: Field, cells: readonly string[], titles: ColumnTitle
   return titles[field] !== undefined && exact.length > 0 ? exact : like;
 }
 
-/** @returns the rest of a sentence that begins with the file */
-function lackOf(
-  needed: readonly Field[],
-  readings: readonly Reading[],
-  titles: ColumnTitles,
-  shown: string,
-): string {
-  if (fields.every((field) => titles[field] === undefined))
-    return (
-      'must name the columns id and name in its first line, as in id,name,tag, unless ' +
-      `--column names others; that line is ${shown}`
-    );
-  const { cells } = readings.reduce((widest, one) =>
-    one.cells.length > widest.cells.length ? one : widest,
-  );
-  const { columnsShown } = limits.transfer;
-  const columns =
-    'its columns are ' +
-    `${cells.slice(0, columnsShown).map(excerpt).join(', ')}${cells.length > columnsShown ? ', …' : ''}`;
-  const lacking = needed.find((field) => positionsOf(field, cells, titles).length === 0) ?? 'id';
-  const title = titles[lacking];
-  if (title === undefined)
-    return `has no column ${lacking}; name the column with --column ${lacking}=COLUMN; ${columns}`;
-  const near = closestMatch(title, cells, { maxDistance: Math.ceil(title.length / 3) });
-  const meant = near ? `did you mean ${excerpt(near)}? ${capital(columns)}` : columns;
-  return `has no column ${excerpt(title)}, which --column names for ${lacking}; ${meant}`;
-}
-
-function capital(sentence: string): string {
-  return sentence.slice(0, 1).toUpperCase() + sentence.slice(1);
-}
-
 /**
  * Spreadsheets leave out empty cells at the end of a row, so a row may be short. The last row of a
  * file that was cut looks the same, and has no line end.
@@ -151,7 +117,6 @@ function readRow(
   bytes: Buffer,
   columns: Columns,
   hasLineEnd: boolean,
-  onRowWithoutTag: TableOptions['onRowWithoutTag'],
 ): NewPlant | Refusal | undefined {
   if (!isUtf8(bytes)) {
     const at = brokenByte(bytes) + 1;
@@ -173,7 +138,6 @@ function readRow(
   if (id instanceof Refusal) return id;
   if (name === undefined)
     return new Refusal('notNewPlant', '`name` is empty; an empty name is written as "".');
-  if (cells.length <= columns.tag) onRowWithoutTag?.();
   return newPlant(id, name, cells[columns.tag]);
 }
 

@@ -17,11 +17,10 @@ export interface PlantFileReader {
 /** The titles of the columns that hold the members of a plant, where a file has its own titles. */
 export type ColumnTitles = Partial<Readonly<Record<'id' | 'name' | 'tag', string>>>;
 
-export interface TableOptions {
+interface TableOptions {
   readonly titles?: ColumnTitles | undefined;
   /** @param unread the titles of the columns that are not read */
   onHeader?(unread: readonly string[], hasTag: boolean): void;
-  onRowWithoutTag?(): void;
 }
 
 /** What a store knows of a plant besides its members. */

@@ -67,22 +67,6 @@ function isOfZlib(error: unknown): error is Error {
 }
 
 const utf8Mark = [0xef, 0xbb, 0xbf];
-const markBytesMax = 4;
-
-/** The first bytes of files in other formats, of which every line would be refused. */
-const marksOfOthers: readonly (readonly [mark: readonly number[], says: string])[] = [
-  [[0xff, 0xfe], 'is in UTF-16; save it in UTF-8'],
-  [[0xfe, 0xff], 'is in UTF-16; save it in UTF-8'],
-  [
-    [0x50, 0x4b, 0x03, 0x04],
-    'is a ZIP archive, such as the file of a spreadsheet; save it as CSV in UTF-8',
-  ],
-  [[0x1f, 0x8b], 'is compressed with gzip; end its name with .gz, or decompress it first'],
-  [
-    [0x28, 0xb5, 0x2f, 0xfd],
-    'is compressed with zstd; end its name with .zst, or decompress it first',
-  ],
-];
 
 /** Neither JSON nor CSV has the mark, and many programs write it. */
 async function* withoutMark(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
@@ -93,7 +77,7 @@ async function* withoutMark(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffe
       continue;
     }
     start = Buffer.concat([start, chunk]);
-    if (start.length < markBytesMax) continue;
+    if (start.length < utf8Mark.length) continue;
     yield afterMark(start);
     start = undefined;
   }
@@ -101,8 +85,6 @@ async function* withoutMark(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffe
 }
 
 function afterMark(start: Buffer): Buffer {
-  const begins = (mark: readonly number[]) => mark.every((byte, index) => start[index] === byte);
-  const other = marksOfOthers.find(([mark]) => begins(mark));
-  if (other !== undefined) throw new FileError(other[1]);
-  return begins(utf8Mark) ? start.subarray(utf8Mark.length) : start;
+  const hasMark = utf8Mark.every((byte, index) => start[index] === byte);
+  return hasMark ? start.subarray(utf8Mark.length) : start;
 }

@@ -1,6 +1,6 @@
 import { newPlantLine, parseNewPlant } from '../contract/plant.ts';
 import { Refusal } from '../contract/problems.ts';
-import { type Entry, FileError, type Format } from './format.ts';
+import type { Entry, Format } from './format.ts';
 import { createRecordCutter, lineEnds, type RawRecord } from './record-cutter.ts';
 
 /** A NewPlant on each line, as in a request body. JSON allows white space around it, such as CR. */
@@ -9,13 +9,10 @@ export const ndjson: Format = {
   write: (plant, details) => `${newPlantLine(plant, details && { ...details })}\n`,
   openReader(recordBytesMax) {
     const cutter = createRecordCutter(lineEnds(), recordBytesMax);
-    let isFirst = true;
 
     function* entries(records: Iterable<RawRecord>): Generator<Entry> {
       for (const record of records) {
         if (record.bytes.every((byte) => space.has(byte))) continue;
-        if (isFirst) refuseOtherJson(record.bytes);
-        isFirst = false;
         const plant = record.isTooLarge
           ? new Refusal(
               'bodyTooLarge',
@@ -31,21 +28,3 @@ export const ndjson: Format = {
 };
 
 const space = new Set([0x20, 0x09, 0x0d]);
-
-/** These are common mistakes, and every line would be refused. */
-function refuseOtherJson(firstLine: Buffer): void {
-  const start = firstLine.toString('utf8', 0, 100).trim();
-  if (start.startsWith('['))
-    throw new FileError(
-      `is a JSON array and not a plant on each line; convert it with: jq -c '.[]'`,
-    );
-  if (
-    /(?:^|[,;\t])"?id"?(?:[,;\t]|$)/i.test(start.replace(/^\ufeff/, '')) &&
-    !start.startsWith('{')
-  )
-    throw new FileError('is CSV and not a plant on each line; add --format csv');
-  if (start === '{')
-    throw new FileError(
-      'has JSON over several lines and not a plant on each line; convert it with: jq -c .',
-    );
-}

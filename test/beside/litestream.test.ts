@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { promisify } from 'node:util';
 import { limits } from '../../src/limits.ts';
+import { plant, sabotaging } from '../helpers/faults.ts';
 import {
   litestreamProgram,
   litestreamYml,
@@ -23,6 +24,7 @@ import {
   runProgram,
   startServer,
   storeText,
+  takesNoCode,
   temporaryFolder,
 } from '../helpers/program.ts';
 import { skipVisibly } from '../helpers/skips.ts';
@@ -94,8 +96,8 @@ test('a Litestream that was away while the WAL began again misses no create', as
   await Promise.all(pages);
   await away.inSync();
   await away.stop('SIGKILL');
-  // sqlite.org/fileformat2.html#walformat
-  const begun = () => readFileSync(`${replicated.store}-wal`).readUInt32BE(12);
+  // The salt (sqlite.org/fileformat2.html#walformat).
+  const begun = () => readFileSync(`${replicated.store}-wal`).readUInt32BE(16);
   for (const before = begun(); begun() === before; ) await createPage();
   const back = startLitestream(t, replicated);
   await back.inSync();
@@ -103,6 +105,32 @@ test('a Litestream that was away while the WAL began again misses no create', as
 
   await restoreReplica(replicated, `${replicated.replica}.restored.db`);
   assert.equal(storedPlants(`${replicated.replica}.restored.db`).length, plants);
+});
+
+test('a kill during a sync leaves the same in the store and in the replica', {
+  skip: takesNoCode,
+}, async (t) => {
+  if (isMissing(t)) return;
+  const replicated = await replicatedStore(t);
+  const flag = `${replicated.replica}.flag`;
+  const litestream = startLitestream(t, replicated);
+  const hanging = sabotaging('disk hangs', flag);
+  const { plantsUrl, stop } = await startServer(t, replicated.store, oneThread, hanging);
+  assert.equal((await create(plantsUrl, plant(1))).status, 200);
+  writeFileSync(flag, '');
+  // Answered within the time for a commit: by then the plant is in the WAL, and no sync has ended.
+  assert.equal((await create(plantsUrl, plant(2))).status, 503);
+  await stop('SIGKILL');
+  await litestream.inSync();
+  const next = await startServer(t, replicated.store, oneThread);
+  assert.equal((await create(next.plantsUrl, plant(3))).status, 200);
+  await litestream.inSync();
+  await Promise.all([next.stop(), litestream.stop()]);
+
+  await restoreReplica(replicated, `${replicated.replica}.restored.db`);
+  const stored = storedPlants(replicated.store);
+  assert.deepEqual(storedPlants(`${replicated.replica}.restored.db`), stored);
+  assert.equal(stored.length, 3);
 });
 
 /** The blocks of commands, in the order of the page. */

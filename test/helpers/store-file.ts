@@ -24,7 +24,7 @@ export function alterStore(path: string, sql: string): void {
 }
 
 /**
- * Makes a store, with plants as `addPlants` adds them: without the thread that writes, and so in a
+ * Makes a store, with plants as `addPlants` adds them: without a sync for each batch, and so in a
  * tenth of the time.
  */
 export function makeStore(path: string, plants = 0, nameChars?: number): void {

@@ -84,7 +84,7 @@ const cases: Partial<Record<OperatorProblemName, readonly string[]>> = {
     requestOf('POST /api/session', [], '{}'),
     requestOf('POST /api/session', [], '{"token":"ps_a","link":"b"}'),
     requestOf('POST /api/session', [], '[]'),
-    requestOf('PATCH /api/tokens?name=alice', [cookie], '{}'),
+    requestOf('POST /api/tokens', [cookie], '{}'),
   ],
   queryWrong: [
     requestOf('GET /api/plants?limit=0', [cookie]),
@@ -97,10 +97,7 @@ const cases: Partial<Record<OperatorProblemName, readonly string[]>> = {
   otherSite: [requestOf('POST /api/session', ['Sec-Fetch-Site: cross-site'], '{}')],
   notOperator: [signIn(creating)],
   pathUnknown: [requestOf('GET /nothing'), requestOf('GET //localhost/livez')],
-  recordUnknown: [
-    requestOf('DELETE /api/tokens?name=x', [cookie]),
-    requestOf('PATCH /api/tokens?name=x', [cookie], '{"rate":null}'),
-  ],
+  recordUnknown: [requestOf('DELETE /api/tokens?name=x', [cookie])],
   backupsOff: [requestOf('POST /api/backups', [cookie])],
   methodNotAllowed: [
     requestOf('POST /livez'),

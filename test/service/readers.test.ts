@@ -53,13 +53,13 @@ async function startReader(t: TestContext, store: string, transactionMs: number)
   };
 }
 
-/** How often the WAL has restarted (sqlite.org/fileformat2.html#walformat). */
+/** The salt of the WAL, which grows by 1 when the WAL restarts (sqlite.org/fileformat2.html#walformat). */
 function logNumber(store: string): number {
-  const head = Buffer.alloc(16);
+  const head = Buffer.alloc(20);
   const log = openSync(`${store}-wal`, 'r');
-  readSync(log, head, 0, 16, 0);
+  readSync(log, head, 0, 20, 0);
   closeSync(log);
-  return head.readUInt32BE(12);
+  return head.readUInt32BE(16);
 }
 
 const logBytes = (store: string) => statSync(`${store}-wal`).size;

@@ -22,7 +22,7 @@ const request = (target: string, method = 'GET', fields = {}) =>
 async function loadedBy(pageUrl: string): Promise<string[]> {
   const html = await (await fetch(pageUrl)).text();
   const paths = [...html.matchAll(/(?:src|href)="(docs\/[^"]*)"/g)].map(([, path]) => path ?? '');
-  return [...paths, 'docs/samples.ts'].map((path) => new URL(path, pageUrl).pathname);
+  return [...paths, 'docs/curl.ts'].map((path) => new URL(path, pageUrl).pathname);
 }
 
 test('the reference page and all that it loads are served to everybody, by GET and HEAD, with a strict policy', async (t) => {

@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { constants, getPriority } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -14,8 +12,8 @@ import { fileLocation } from '../../src/store/location.ts';
 import { tryLockFile } from '../../src/stores.ts';
 import { done, namesIn, newStore, on } from '../helpers/backups.ts';
 import { pause } from '../helpers/pause.ts';
-import { commandLine, create, oneThread, startServer } from '../helpers/program.ts';
-import { addPlants, alterStore, makeStore, openStoreAt } from '../helpers/store-file.ts';
+import { create, oneThread, startServer } from '../helpers/program.ts';
+import { alterStore, openStoreAt } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
 
 const hourMs = 3_600_000;
@@ -127,8 +125,8 @@ test('a backup has a lower priority, may be killed, and ends with the service', 
   // Another process works in the folder, so the backup waits.
   using _ = tryLockFile(join(folder, '.plants.lock'));
   const service = await startService(t, store, folder);
-  const isWaiting = ({ running }: BackupList) => running?.step.startsWith('waiting') === true;
-  assert.equal((await service.listWhen(isWaiting)).running?.operator, null);
+  const isUnderWay = ({ running }: BackupList) => running !== null;
+  assert.equal((await service.listWhen(isUnderWay)).running?.operator, null);
   const first = childOf(service.child.pid);
   assert.equal(getPriority(first), constants.priority.PRIORITY_BELOW_NORMAL);
   process.kill(first, 'SIGKILL');
@@ -136,7 +134,7 @@ test('a backup has a lower priority, may be killed, and ends with the service', 
   assert.equal(last?.fault, 'the process was ended by SIGKILL');
 
   assert.equal(await service.backUp(), 202);
-  await service.listWhen(isWaiting);
+  await service.listWhen(isUnderWay);
   const second = childOf(service.child.pid);
   assert.equal(await service.stop(), 0);
   assert.throws(() => process.kill(second, 0), { code: 'ESRCH' });
@@ -185,22 +183,4 @@ test('a backup whose manifest is damaged is listed as such', async (t) => {
   await using backups = openBackups(plan, fileLocation(store), {}, {} as Log, Date.now);
   const [listed] = (await backups.desk.show()).backups;
   assert.deepEqual([listed?.plants, listed?.fault], [null, 'the manifest is damaged']);
-});
-
-test('a backup tells the process that has started it how far it is', async (t) => {
-  const { store, folder } = await newFolder(t);
-  const large = join(dirname(store), 'large.db');
-  makeStore(large);
-  addPlants(large, 20_000, 500);
-  const [program, args] = commandLine('backup', join(folder, 'copy.db'), ...on(large));
-  const child = spawn(program, args, { stdio: ['ignore', 'ignore', 'ignore', 'ipc'] });
-  const units = new Set<string>();
-  child.on('message', (message) => {
-    const { standing } = message as { standing?: { done: number; total: number; unit: string } };
-    if (!standing) return;
-    assert(standing.done > 0 && standing.done <= standing.total, JSON.stringify(standing));
-    units.add(standing.unit);
-  });
-  assert.deepEqual(await once(child, 'exit'), [0, null]);
-  assert.deepEqual(units, new Set(['bytes', 'plants']));
 });

@@ -243,10 +243,9 @@ test('a rotated token has a new secret and, for the grace, the old one; both hav
   for (const one of [old, token]) await msUntil(server, one, 429, 401);
   const gone = await tokenCommand(store, 'rotate', 'turning');
   assert.deepEqual([gone.code, gone.stdout], [1, '']);
-  const since = `the token turning was revoked at ${revokedAt}; `;
-  assert(gone.stderr.startsWith(`plant-store: ${since}`), gone.stderr);
+  assert.match(gone.stderr, /there is no token named "turning" that could be rotated/);
   const twice = await tokenCommand(store, 'revoke', 'turning');
-  assert.match(twice.stderr, /the token turning was revoked at \S+Z; /);
+  assert.match(twice.stderr, /there is no token named turning that is not revoked; /);
 });
 
 test('a rotation with a grace of 0 ends the old secret at once, and can set another life', async () => {

@@ -107,14 +107,6 @@ describe('NDJSON of other programs', () => {
     const found = read(file).map((entry) => Number(entry.split(' ')[1]));
     assert.deepEqual(found, [...Object.values(codes), 1_000]);
   });
-
-  test('JSON that is not a plant on each line is refused as a whole, with the way out', () => {
-    assert.throws(() => read('[{"id":1,"name":"a"}]'), {
-      name: 'FileError',
-      message: /is a JSON array .* jq -c '\.\[\]'$/,
-    });
-    assert.throws(() => read('{\n  "id": 1,\n  "name": "a"\n}\n'), /several lines .* jq -c \.$/);
-  });
 });
 
 describe('CSV of other programs', () => {

@@ -1,6 +1,6 @@
 import { headerFields } from '../../contract/openapi-responses.ts';
 import { type ClientProblem, problems, reasonPhrases } from '../../contract/problems.ts';
-import { languages } from './page/samples.ts';
+import { curlCommand } from './page/curl.ts';
 
 /** The example on the page: its id has more digits than a float holds exactly. */
 const example = { id: '9007199254740993', name: 'Alder', tag: 'Alnus' };
@@ -30,7 +30,7 @@ export function referenceHtml(basePath: string, bodyBytesMax: number): string {
 A retry with the same <code>id</code>, <code>name</code> and <code>tag</code> is always safe.</p>
 </section>
 <div class="doc">${requestSection(bodyBytesMax)}${replySection()}</div>
-<div class="try">${form}${samples(basePath)}</div>
+<div class="try">${form}${sample(basePath)}</div>
 ${errorSection()}
 </main>
 </body>
@@ -74,12 +74,12 @@ function replySection(): string {
 
 const form = `<section aria-labelledby="try"><h2 id="try">Try it</h2>
 <form class="card" id="create">
-<noscript>This form needs JavaScript. The samples below do not.</noscript>
+<noscript>This form needs JavaScript. The sample below does not.</noscript>
 <label for="token">Token</label>
 <input id="token" type="password" autocomplete="off" spellcheck="false" aria-describedby="note">
 <label><input id="token-shown" type="checkbox"> Show</label>
 <p id="note" class="quiet">The token stays in the memory of this page.
-Samples have the token only while it is shown.</p>
+The sample has the token only while it is shown.</p>
 <label for="id">id</label>
 <input id="id" class="mono" inputmode="numeric" autocomplete="off" value="${example.id}">
 <label for="name">name</label>
@@ -91,15 +91,11 @@ Samples have the token only while it is shown.</p>
 <div id="reply-shown" role="status"></div>
 </form></section>`;
 
-function samples(basePath: string): string {
+function sample(basePath: string): string {
   const address = `http://127.0.0.1:8080${basePath}/plants`;
-  const shown = Object.entries(languages).map(([key, { name, sample }], index) => {
-    const code = escapeHtml(sample({ ...example, address, token: 'TOKEN', body: exampleBody }));
-    return `<details name="samples"${index === 0 ? ' open' : ''}><summary>${name}</summary>
-<pre tabindex="0" aria-label="Sample in ${name}"><code data-language="${key}">${code}</code></pre>
-</details>`;
-  });
-  return section('samples', 'Samples', shown.join('\n'));
+  const command = escapeHtml(curlCommand({ address, token: 'TOKEN', body: exampleBody }));
+  const code = `<pre tabindex="0" aria-label="Sample in curl"><code id="curl">${command}</code></pre>`;
+  return section('sample', 'Sample', code);
 }
 
 function errorSection(): string {

@@ -14,7 +14,7 @@ export function referenceRoutes(
     [`${path}/theme.css`]: getAndHead('text/css', file('theme.css')),
     [`${path}/style.css`]: getAndHead('text/css', file('style.css')),
     [`${path}/page.ts`]: getAndHead('text/javascript', file('page.ts')),
-    [`${path}/samples.ts`]: getAndHead('text/javascript', file('samples.ts')),
+    [`${path}/curl.ts`]: getAndHead('text/javascript', file('curl.ts')),
   };
 }
 

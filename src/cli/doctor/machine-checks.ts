@@ -37,15 +37,3 @@ function usualService(): ReturnType<typeof withinDescriptors> | DescriptorsError
     throw cause;
   }
 }
-
-/** An earlier clock was never set: the first release was in this year. */
-const releaseMs = Date.UTC(2026, 0);
-
-export function clock(): Finding {
-  const now = new Date().toISOString();
-  if (Date.now() >= releaseMs) return ok(`it is ${now}`);
-  return error(
-    `it is ${now}, which cannot be: the times of plants and tokens would be wrong`,
-    'set the clock, preferably by a time server',
-  );
-}

@@ -3,7 +3,7 @@ import { StoreError, StoreOpenError } from '../../store/errors.ts';
 import type { PostgresLocation } from '../../store/location.ts';
 import { commandFor, type DatabaseCondition, postgresEngine } from '../../stores.ts';
 import { error, type Finding, type NamedFinding, named, ok, warning } from './check.ts';
-import { clock, descriptors, user, usualHttpThreads } from './machine-checks.ts';
+import { descriptors, user, usualHttpThreads } from './machine-checks.ts';
 
 type Reached = DatabaseCondition & { readonly location: PostgresLocation };
 
@@ -12,7 +12,7 @@ export async function checkPostgres(
   location: PostgresLocation,
   userId: number | undefined,
 ): Promise<NamedFinding[]> {
-  const ofMachine = { user: user(userId), descriptors: descriptors(), clock: clock() };
+  const ofMachine = { user: user(userId), descriptors: descriptors() };
   return named({ ...ofMachine, ...(await databaseFindings(location)) });
 }
 
@@ -39,7 +39,7 @@ async function databaseFindings(
 
 /** Does the checks of a start, which need no database. @returns warnings */
 export function checkPostgresStart(userId: number | undefined): NamedFinding[] {
-  return named({ user: user(userId), clock: clock() }).filter(({ level }) => level !== 'ok');
+  return named({ user: user(userId) }).filter(({ level }) => level !== 'ok');
 }
 
 /** The times of plants and the expiry of tokens follow the clock of the node. */

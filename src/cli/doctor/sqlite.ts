@@ -15,7 +15,7 @@ import type { SqliteLocation } from '../../store/location.ts';
 import { commandFor, openReader } from '../../stores.ts';
 import { CommandError } from '../command.ts';
 import { error, type Finding, type NamedFinding, named, ok, warning } from './check.ts';
-import { clock, descriptors, user } from './machine-checks.ts';
+import { descriptors, user } from './machine-checks.ts';
 
 /** Does every check, without changing the store. @throws CommandError without permission */
 export async function checkSqlite(
@@ -47,10 +47,8 @@ function checkOutside(store: StoreFile): NamedFinding[] {
   const { fileSystem } = store;
   return named({
     user: user(store.userId),
-    clock: clock(),
     'file system': fileSystemType(fileSystem),
     'free space': freeSpace(fileSystem),
-    'free inodes': freeInodes(fileSystem),
     file: file(store),
   });
 }
@@ -133,14 +131,6 @@ function freeSpace({ bytes, freeBytes }: FileSystem): Finding | undefined {
     'make room, or name a store on a larger disk with --store; without room, creates get 503';
   if (freeBytes < limits.disk.freeBytesMin) return error(figure, remedy);
   return isSpaceLow({ bytes, freeBytes }) ? warning(figure, remedy) : ok(figure);
-}
-
-function freeInodes({ inodes, freeInodes: free }: FileSystem): Finding | undefined {
-  if (inodes === 0) return undefined;
-  const figure = `${free} more files can be made there`;
-  const remedy = 'remove files, or name a store on another disk with --store';
-  if (free < limits.disk.freeInodesMin) return error(figure, remedy);
-  return free < limits.disk.freeInodesLow ? warning(figure, remedy) : ok(figure);
 }
 
 function folder({ location }: StoreFile): Finding {

@@ -20,15 +20,9 @@ export function fileFormat(file: string, said: FormatName | undefined) {
   );
 }
 
-/** What of a CSV file is in no plant. A member without a value is undefined. */
-export interface LeftOut {
-  readonly unreadColumns: readonly string[] | undefined;
-  /** Rows that end before the column of the tag. */
-  readonly rowsWithoutTag: number | undefined;
-}
-
 interface FileReader extends PlantFileReader {
-  leftOut(): LeftOut;
+  /** Titles of the columns of a CSV file that are in no plant, if there are such. */
+  unreadColumns(): readonly string[] | undefined;
 }
 
 /** Reads the plants of a file, and says which columns it leaves out. @throws UsageError */
@@ -42,7 +36,6 @@ export function openPlantReader(
       '--column is for CSV, and the file is NDJSON; rename the members of each line with jq',
     );
   let unreadColumns: readonly string[] | undefined;
-  let rowsWithoutTag = 0;
   const reader = formats[format].openReader(bodyBytesMax + limits.transfer.idBytesMax, {
     titles: column,
     onHeader(unread, hasTag) {
@@ -50,10 +43,8 @@ export function openPlantReader(
       unreadColumns = unread;
       note(unreadText(unread, hasTag));
     },
-    onRowWithoutTag: () => void (rowsWithoutTag += 1),
   });
-  const leftOut = () => ({ unreadColumns, rowsWithoutTag: rowsWithoutTag || undefined });
-  return { ...reader, leftOut };
+  return { ...reader, unreadColumns: () => unreadColumns };
 }
 
 function unreadText(unread: readonly string[], hasTag: boolean): string {

@@ -3,11 +3,11 @@ import { openExistingStore } from '../../stores.ts';
 import { FileError } from '../../transfer/format.ts';
 import { type ImportCounts, importPlants } from '../../transfer/import-plants.ts';
 import { openSource } from '../../transfer/import-source.ts';
-import { CommandError, command, type Terminal } from '../command.ts';
+import { CommandError, command } from '../command.ts';
 import { printFigures } from '../terminal/figures.ts';
 import { atInterruption } from '../terminal/interruption.ts';
 import { plantsText, tookText } from '../terminal/progress.ts';
-import { fileFormat, type LeftOut, openPlantReader, pipe } from './file-format.ts';
+import { fileFormat, openPlantReader, pipe } from './file-format.ts';
 import { openRefusedLines } from './refused-lines.ts';
 
 export const importCommand = command({
@@ -38,7 +38,11 @@ export const importCommand = command({
       terminal.note(`Read ${tookText(seen(counts), startedMs)}.`);
       const { created, same } = counts;
       const totals = { created, same, refused: refusedCount(counts) };
-      printTotals(totals, counts.refused, reader.leftOut(), values.json, terminal);
+      if (values.json) {
+        const refusedByCode = Object.fromEntries(counts.refused);
+        const unreadColumns = reader.unreadColumns();
+        terminal.print(JSON.stringify({ ...totals, refusedByCode, unreadColumns }));
+      } else printFigures({}, { ...totals, ...byCode(counts) }, false, terminal);
       const path = refused.publish();
       if (path !== undefined) terminal.note(`What was refused${until}, and why, is in ${path}.`);
     };
@@ -80,25 +84,7 @@ function seen(counts: ImportCounts): number {
   return counts.created + counts.same + refusedCount(counts);
 }
 
-function printTotals(
-  totals: Readonly<Record<string, number>>,
-  refusedByCode: ReadonlyMap<number, number>,
-  leftOut: LeftOut,
-  json: boolean,
-  { print, note }: Terminal,
-): void {
-  if (json) {
-    print(
-      JSON.stringify({ ...totals, refusedByCode: Object.fromEntries(refusedByCode), ...leftOut }),
-    );
-    return;
-  }
-  const byCode = [...refusedByCode].sort(([a], [b]) => a - b);
-  const lines = byCode.map(([code, count]) => [`refused ${code}`, count] as const);
-  printFigures({}, { ...totals, ...Object.fromEntries(lines) }, json, { print });
-  if (leftOut.rowsWithoutTag !== undefined)
-    note(
-      `Rows that end before the column of the tag: ${leftOut.rowsWithoutTag}. Their plants ` +
-        'have no tag.',
-    );
+function byCode({ refused }: ImportCounts): Readonly<Record<string, number>> {
+  const sorted = [...refused].sort(([one], [other]) => one - other);
+  return Object.fromEntries(sorted.map(([code, count]) => [`refused ${code}`, count]));
 }

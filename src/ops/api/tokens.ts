@@ -8,16 +8,14 @@ import {
   tokenNameRule,
 } from '../../access/issue-token.ts';
 import { expiresSoon, isInForce, tokenState } from '../../access/opaque-tokens.ts';
-import { parseRate, rateRule, rateText } from '../../access/rate-limit.ts';
+import { rateText } from '../../access/rate-limit.ts';
 import { limits } from '../../limits.ts';
 import type { TableReader, TableWriter } from '../../store/small-tables.ts';
-import { type Rate, type Role, roles, type TokenRecord } from '../../store/tokens.ts';
+import { type Role, roles, type TokenRecord } from '../../store/tokens.ts';
 import type { Handler } from '../answer.ts';
 import type {
-  ChangedRate,
   CreatedToken,
   NewToken,
-  RateWish,
   RotatedToken,
   Rotation,
   Token,
@@ -98,27 +96,12 @@ export function renewToken({ store, log, now }: TokenSources): Handler<SessionRe
   });
 }
 
-const noSuchToken = 'There is no token with this name that is not revoked.';
-
-/** Changes the rate of all secrets of a name, which is in the query as for `revokeToken`. */
-export function limitToken({ store, log }: TokenSources): Handler<SessionRequest> {
-  const parse = (body: Unchecked<RateWish>) =>
-    body.rate === undefined ? 'Send a rate such as 100/s, or null.' : parseLimit(body);
-  return withJson(parse, async ({ query, operator }: SessionRequest, wish) => {
-    const token = query['name'] ?? '';
-    if (!(await store.limitToken(token, wish.rate))) return refuse('recordUnknown', noSuchToken);
-    const changed = rateReply(wish.rate);
-    log.info({ operator, token, ...changed }, 'the rate of a token was changed in the console');
-    return answerJson({ name: token, ...changed } satisfies ChangedRate);
-  });
-}
-
 /** The name is in the query: clients would take a path that ends with `..` for its parent. */
 export function revokeToken({ store, log, now }: TokenSources): Handler<SessionRequest> {
   return async ({ query, operator }) => {
     const token = query['name'] ?? '';
     if (!(await store.revokeToken(token, now(), actorText(operator))))
-      return refuse('recordUnknown', noSuchToken);
+      return refuse('recordUnknown', 'There is no token with this name that is not revoked.');
     log.info({ operator, token }, 'a token was revoked in the console');
     return noContent;
   };
@@ -135,16 +118,10 @@ function tokenReply(token: TokenOfStore, figures: TokenFigures | undefined, nowM
     revokedAt: isoTime(token.revokedAtMs),
     // The store knows the uses of other nodes, and this node knows the last minute.
     lastUsedAt: isoTime(Math.max(token.lastUsedAtMs ?? 0, figures?.lastUsedAtMs ?? 0) || undefined),
-    ...rateReply(token.rate),
+    rate: token.rate ? rateText(token.rate) : null,
     createdBy: token.createdBy ?? null,
     figures: figures ? { created: figures.created, refused: refusedIn(figures) } : null,
   };
-}
-
-function rateReply(rate: Rate | undefined): Pick<Token, 'rate' | 'burst'> {
-  return rate === undefined
-    ? { rate: null, burst: null }
-    : { rate: rateText(rate), burst: rate.burst };
 }
 
 function parseWish(body: Unchecked<NewToken>): TokenWish | string {
@@ -153,24 +130,7 @@ function parseWish(body: Unchecked<NewToken>): TokenWish | string {
   const known = roles.find((one) => one === role);
   if (known === undefined) return `\`role\` must be ${roles.join(' or ')}.`;
   const life = parseLife(expiresInDays);
-  if (typeof life === 'string') return life;
-  const limit = parseLimit(body);
-  return typeof limit === 'string' ? limit : { name, role: known, ...life, ...limit };
-}
-
-function parseLimit({
-  rate: text = null,
-  burst = null,
-}: Unchecked<RateWish>): { readonly rate: Rate | undefined } | string {
-  if (text === null)
-    return burst === null ? { rate: undefined } : 'A burst needs a rate such as 100/s.';
-  const rate = typeof text === 'string' ? parseRate(text) : undefined;
-  if (rate === undefined) return `A rate ${rateRule}.`;
-  if (burst === null) return { rate };
-  const { burstMax } = limits.access;
-  if (typeof burst === 'number' && Number.isInteger(burst) && burst >= 1 && burst <= burstMax)
-    return { rate: { ...rate, burst } };
-  return `A burst must be a whole number from 1 to ${burstMax}.`;
+  return typeof life === 'string' ? life : { name, role: known, ...life };
 }
 
 function parseRotation(body: Unchecked<Rotation>): RotationWish | string {

@@ -28,8 +28,6 @@ const help = {
     'Duration of copying the WAL into the file of the store.',
   plant_store_creates_total: 'Creates that reached the store, by outcome.',
   plant_store_refusals_total: 'Refused requests, by the code of the error.',
-  plant_store_rate_limited_total:
-    'Creates that were refused because they were beyond the rate of their token, by token.',
   plant_store_create_duration_seconds: 'Time from the head of a create to its outcome.',
   plant_store_commit_duration_seconds: 'Duration of a transaction with plants, including its sync.',
   plant_store_batch_plants: 'Plants in a transaction.',
@@ -103,7 +101,7 @@ function ofProcess(figures: Figures): Values {
   };
 }
 
-function ofCreates({ httpThreads, writers, databaseConnections, tokenFigures }: Figures): Values {
+function ofCreates({ httpThreads, writers, databaseConnections }: Figures): Values {
   const refusals = sumOf(httpThreads.map((thread) => thread.refusals));
   const codes = problemNames.map((name, index) => [problems[name].code, refusals[index] ?? 0]);
   const seconds = (ofThreads: readonly Float64Array[]) => histogram(secondsBounds, ofThreads);
@@ -113,10 +111,6 @@ function ofCreates({ httpThreads, writers, databaseConnections, tokenFigures }: 
       byOutcome((outcome) => createsOf(httpThreads, outcome)),
     ),
     plant_store_refusals_total: byLabel('code', Object.fromEntries(codes)),
-    plant_store_rate_limited_total: tokenFigures.all().flatMap(({ name: token, refusals }) => {
-      const limited = refusals.get('rateLimited');
-      return limited ? [{ labels: { token }, value: limited.count }] : [];
-    }),
     plant_store_create_duration_seconds: seconds(httpThreads.map((one) => one.createSeconds)),
     plant_store_commit_duration_seconds: seconds(writers.map((one) => one.commitSeconds)),
     plant_store_batch_plants: histogram(

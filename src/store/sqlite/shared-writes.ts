@@ -40,9 +40,10 @@ export function sharedWritesIn(memory: SharedArrayBuffer) {
     failure,
     /** Why there can be no transaction now: a failure, or a WAL that readers keep. */
     refusal(): StoreError | undefined {
-      if (Atomics.load(cells, fullCell) === 0) return failure();
+      if (Atomics.load(cells, failedCell) !== 0) return failure();
+      if (Atomics.load(cells, fullCell) === 0) return undefined;
       wakeCheckpoints();
-      return failure() ?? new StoreError('unavailable', walIsFull);
+      return new StoreError('unavailable', walIsFull);
     },
     /** Keeps the first failure. */
     fail(error: StoreError): void {

@@ -1,6 +1,6 @@
-import { languages, type SampleCreate } from './samples.ts';
+import { curlCommand, type SampleCreate } from './curl.ts';
 
-/* The reference page: the samples follow the form, and the form sends creates. */
+/* The reference page: the sample follows the form, and the form sends creates. */
 
 function element<T extends HTMLElement>(id: string): T {
   return document.getElementById(id) as T;
@@ -19,7 +19,7 @@ function typed(): SampleCreate {
   const [id, name] = [plainDigits(input('id').value.trim()), input('name').value];
   const tag = input('tag-sent').checked ? input('tag').value : undefined;
   const token = (input('token-shown').checked && input('token').value.trim()) || 'TOKEN';
-  return { address, token, id, name, tag, body: bodyOf(id, name, tag) };
+  return { address, token, body: bodyOf(id, name, tag) };
 }
 
 /** JSON has no leading zeros. Any other text is sent as it is, to see the refusal. */
@@ -28,10 +28,8 @@ function plainDigits(text: string): string {
 }
 
 function follow(): void {
-  const create = typed();
-  for (const code of document.querySelectorAll<HTMLElement>('[data-language]'))
-    code.textContent = languages[code.dataset['language'] ?? '']?.sample(create) ?? '';
-  input('tag').disabled = create.tag === undefined;
+  element('curl').textContent = curlCommand(typed());
+  input('tag').disabled = !input('tag-sent').checked;
   input('token').type = input('token-shown').checked ? 'text' : 'password';
 }
 

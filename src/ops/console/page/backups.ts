@@ -1,4 +1,4 @@
-import { distanceText, intervalText, sizeText } from '../../../quantity-text.ts';
+import { intervalText, sizeText } from '../../../quantity-text.ts';
 import type { BackupList, ListedBackup, RunningBackup } from '../../contract.ts';
 import type { PageProps } from './state.ts';
 import {
@@ -57,7 +57,7 @@ export function Backups({ store, state: { backups } }: PageProps) {
     h('button', button, 'Back up now'),
     h(Failure, { error: act.error ?? (fault === null ? undefined : new Error(fault)) }),
     h('section', { class: 'card' }, h(Facts, { facts: factsOf(backups) })),
-    h('div', { role: 'status' }, running && h(Progress, running)),
+    h('div', { role: 'status' }, running && h(UnderWay, running)),
     fault === null && list,
     leftOut > 0 && h('p', { class: 'quiet' }, `${count(leftOut)} older backups are not shown.`),
   ];
@@ -83,14 +83,13 @@ function factsOf({ folder, keep, everySeconds, dueAt, last }: BackupList): Fact[
   ];
 }
 
-function Progress({ step, standing, startedAt, operator }: RunningBackup) {
+function UnderWay({ startedAt, operator }: RunningBackup) {
   const of = operator === null ? '' : ` for ${operator}`;
-  const began = `Began ${distanceText(startedAt, Date.now())}${of}`;
-  const share = standing && { value: standing.done, max: standing.total };
   return h(
-    'section',
-    { class: 'card' },
-    h('p', {}, h('b', {}, step), ' ', h('span', { class: 'quiet' }, began)),
-    h('progress', { 'aria-label': step, ...share }),
+    'p',
+    {},
+    `A backup${of} is under way, and began `,
+    h(Distance, { time: startedAt }),
+    '.',
   );
 }

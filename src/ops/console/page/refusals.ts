@@ -29,7 +29,6 @@ const rowsShown = 100;
 export function Refusals({ state: { refusals }, query }: PageProps) {
   const [held, setHeld] = useState<readonly RefusedRequest[] | undefined>();
   const [areAllShown, setAllShown] = useState(false);
-  const [areWhole, setWhole] = useState(false);
   const all = held ?? refusals;
   const [code, client] = [query.get('code') ?? '', query.get('client') ?? ''];
   const found = useMemo(
@@ -49,6 +48,7 @@ export function Refusals({ state: { refusals }, query }: PageProps) {
     ['Code', 'code', all.map((one) => `${one.code}`), code],
     ['Client', 'client', all.map(clientOf), client],
   ] as const;
+  const hold = () => setHeld(held ? undefined : refusals);
   const rows = areAllShown ? found : found.slice(0, rowsShown);
   return [
     h(
@@ -59,24 +59,15 @@ export function Refusals({ state: { refusals }, query }: PageProps) {
           filter({ [name]: currentTarget.value });
         return choice(label, choicesOf(values, chosen), { onChange }, chosen);
       }),
-      toggle('Pause', held !== undefined, () => setHeld(held ? undefined : refusals)),
-      toggle('Whole messages', areWhole, () => setWhole(!areWhole)),
+      h('button', { type: 'button', 'aria-pressed': held !== undefined, onClick: hold }, 'Pause'),
       h('output', { class: 'quiet' }, `${count(found.length)} of the last ${count(all.length)}`),
     ),
     found.length === 0
       ? h('p', { class: 'quiet' }, 'No refusal since the start of the service matches.')
-      : h(
-          'div',
-          { class: areWhole ? 'wrap' : '' },
-          table({ caption: 'Refusals', columns, rows, rowKey: ({ requestId }) => requestId }),
-        ),
+      : table({ caption: 'Refusals', columns, rows, rowKey: ({ requestId }) => requestId }),
     rows.length < found.length &&
       h('button', { onClick: () => setAllShown(true) }, `Show all ${count(found.length)}`),
   ];
-}
-
-function toggle(name: string, isOn: boolean, onClick: () => void) {
-  return h('button', { type: 'button', 'aria-pressed': isOn, onClick }, name);
 }
 
 /** Who has sent a request: the name of the token, or else the address. */

@@ -18,7 +18,7 @@ const answerMs = 10_000;
 
 /** Rejects with a sentence for the operator, whose cause is the status of the reply if any. */
 async function ask<Reply>(
-  method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
+  method: 'GET' | 'POST' | 'DELETE',
   path: string,
   { signal, body }: { readonly signal?: AbortSignal; readonly body?: object } = {},
 ): Promise<Reply> {

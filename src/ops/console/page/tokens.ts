@@ -1,13 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type {
-  ChangedRate,
-  CreatedToken,
-  NewToken,
-  RateWish,
-  RotatedToken,
-  Rotation,
-  Token,
-} from '../../contract.ts';
+import type { CreatedToken, NewToken, RotatedToken, Rotation, Token } from '../../contract.ts';
 import type { PageProps, Store } from './state.ts';
 import {
   Badge,
@@ -27,14 +19,14 @@ import {
   table,
 } from './ui.ts';
 
-type Change = 'rotate' | 'rate' | 'revoke';
+type Change = 'rotate' | 'revoke';
 
 type Opened = 'create' | Secret | { readonly what: Change; readonly token: Token };
 
 /** A new secret, with what there is to say of the one before. */
 type Secret = CreatedToken & { readonly says?: string };
 
-export function Tokens({ store, state: { tokens, session } }: PageProps) {
+export function Tokens({ store, state: { tokens } }: PageProps) {
   const [opened, setOpened] = useState<Opened | undefined>();
   const [done, setDone] = useState('');
   if (!tokens) return h(Loading, {});
@@ -47,8 +39,7 @@ export function Tokens({ store, state: { tokens, session } }: PageProps) {
     if (one === 'create') return h(CreateDialog, { store, onSecret: setOpened, onClose });
     if (!('what' in one)) return h(SecretDialog, { ...one, onClose });
     const { what, token } = one;
-    const isOwn = typeof session === 'object' && 'name' in session && session.name === token.name;
-    return h(dialogs[what], { store, token, isOwn, onSecret: setOpened, onClose });
+    return h(dialogs[what], { store, token, onSecret: setOpened, onClose });
   };
   const { since, leftOut } = tokens;
   return [
@@ -125,11 +116,7 @@ function changesOf(token: Token, open: (opened: Opened) => void): Children {
       { 'aria-label': `${verb} ${token.name}`, onClick: () => open({ what, token }) },
       verb,
     );
-  return [
-    button('rotate', 'Rotate'),
-    token.role === 'create' && button('rate', 'Rate'),
-    button('revoke', 'Revoke'),
-  ];
+  return [button('rotate', 'Rotate'), button('revoke', 'Revoke')];
 }
 
 interface CreateProps {
@@ -145,22 +132,19 @@ function CreateDialog({ store, onSecret, onClose }: CreateProps) {
   ];
   const onSubmit = async (form: FormData) => {
     const role = form.get('role') as NewToken['role'];
-    const wish = { name: `${form.get('name')}`, role, expiresInDays: numberIn(form, 'days') };
-    const body: NewToken = { ...wish, ...(role === 'create' ? rateIn(form) : {}) };
+    const body: NewToken = { name: `${form.get('name')}`, role, expiresInDays: daysIn(form) };
     onSecret(await store.ask<CreatedToken>('POST', '/tokens', { body }));
   };
   const children = [
     field('Name', { name: 'name', required: true, autoFocus: true }),
     choice('Role', roles, { name: 'role' }),
     daysField('Days until it expires (empty: never)'),
-    rateFields(),
   ];
   return h(FormDialog, { title: 'Create a token', verb: 'Create', onSubmit, onClose, children });
 }
 
 interface ChangeProps extends CreateProps {
   readonly token: Token;
-  readonly isOwn: boolean;
 }
 
 const graces = [
@@ -171,11 +155,11 @@ const graces = [
   { value: '720', text: 'for 30 days' },
 ];
 
-function RotateDialog({ store, token, isOwn, onSecret, onClose }: ChangeProps) {
+function RotateDialog({ store, token, onSecret, onClose }: ChangeProps) {
   const { name, expiresAt } = token;
   const onSubmit = async (form: FormData) => {
     const graceHours = Number(form.get('grace'));
-    const body: Rotation = { name, graceHours, expiresInDays: numberIn(form, 'days') };
+    const body: Rotation = { name, graceHours, expiresInDays: daysIn(form) };
     const rotated = await store.ask<RotatedToken>('POST', '/tokens/rotation', { body });
     const { previousUntil: until } = rotated;
     const end = until === null ? 'has ended' : `ends at ${localText(until)}`;
@@ -186,26 +170,11 @@ function RotateDialog({ store, token, isOwn, onSecret, onClose }: ChangeProps) {
     h('p', {}, named(name), ' gets a new secret, and keeps its role and its rate.'),
     choice('The old secret stays in force', graces, { name: 'grace', autoFocus: true }),
     daysField(`Days until the new secret expires (empty: ${life})`),
-    isOwn && h('p', {}, 'You have signed in with it: your session ends with the old secret.'),
   ];
   return h(FormDialog, { title: 'Rotate the token', verb: 'Rotate', onSubmit, onClose, children });
 }
 
-function RateDialog({ store, token, onClose }: ChangeProps) {
-  const { name } = token;
-  const onSubmit = async (form: FormData) => {
-    const path = `/tokens?name=${encodeURIComponent(name)}`;
-    const { rate } = await store.ask<ChangedRate>('PATCH', path, { body: rateIn(form) });
-    onClose(`${name} may send ${rate ?? 'as many creates as the service takes'}.`);
-  };
-  const children = [
-    h('p', {}, 'All services use the new rate of ', named(name), ' within 2 seconds.'),
-    rateFields(token),
-  ];
-  return h(FormDialog, { title: 'Change the rate', verb: 'Change', onSubmit, onClose, children });
-}
-
-function RevokeDialog({ store, token, isOwn, onClose }: ChangeProps) {
+function RevokeDialog({ store, token, onClose }: ChangeProps) {
   const { name, lastUsedAt } = token;
   const onSubmit = async () => {
     await store.ask('DELETE', `/tokens?name=${encodeURIComponent(name)}`);
@@ -214,13 +183,12 @@ function RevokeDialog({ store, token, isOwn, onClose }: ChangeProps) {
   const children = [
     h('p', {}, 'Clients with ', named(name), ' are refused within 2 seconds, for good.'),
     h('p', {}, 'Last used: ', h(Distance, { time: lastUsedAt, or: 'never' })),
-    isOwn && h('p', {}, 'You have signed in with it, and will be signed out.'),
   ];
   const props = { title: 'Revoke the token?', verb: 'Revoke', isDangerous: true };
   return h(FormDialog, { ...props, onSubmit, onClose, children });
 }
 
-const dialogs = { rotate: RotateDialog, rate: RateDialog, revoke: RevokeDialog };
+const dialogs = { rotate: RotateDialog, revoke: RevokeDialog };
 
 function SecretDialog({ name, token, says, onClose }: Secret & Pick<CreateProps, 'onClose'>) {
   const input = useRef<HTMLInputElement>(null);
@@ -263,25 +231,7 @@ function daysField(label: string) {
   return field(label, { name: 'days', type: 'number', min: 1, step: 1 });
 }
 
-function rateFields({ rate, burst }: Pick<Token, 'rate' | 'burst'> = { rate: null, burst: null }) {
-  return [
-    field('Creates to each node, such as 100/s, 60/m or 1000/h (empty: any number)', {
-      name: 'rate',
-      defaultValue: rate ?? '',
-    }),
-    field('Creates at once after a pause (empty: the number in the rate)', {
-      ...{ name: 'burst', type: 'number', min: 1, step: 1 },
-      // An empty field lets the burst follow a new rate.
-      defaultValue: burst === null || rate?.startsWith(`${burst}/`) ? '' : `${burst}`,
-    }),
-  ];
-}
-
-function rateIn(form: FormData): RateWish {
-  return { rate: `${form.get('rate')}`.trim() || null, burst: numberIn(form, 'burst') };
-}
-
-function numberIn(form: FormData, name: string): number | null {
-  const text = `${form.get(name)}`;
+function daysIn(form: FormData): number | null {
+  const text = `${form.get('days')}`;
   return text === '' ? null : Number(text);
 }

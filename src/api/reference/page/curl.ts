@@ -1,0 +1,18 @@
+export interface SampleCreate {
+  readonly address: string;
+  readonly token: string;
+  readonly body: string;
+}
+
+/** A create as a command of a shell, which prints the status, `Plant-Id` and the body. */
+export function curlCommand({ address, token, body }: SampleCreate): string {
+  return `curl --include ${shellText(address)} \\
+  -H ${shellText(`Authorization: Bearer ${token}`)} \\
+  -H 'Content-Type: application/json' \\
+  -d ${shellText(body)}
+`;
+}
+
+function shellText(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}
