@@ -21,7 +21,7 @@ export function commandFor(location: StoreLocation, words: string): string {
 }
 
 /**
- * Opens a store, and makes it if it does not exist. The options are those of `OpenOptions`.
+ * Opens a store, and makes it if it does not exist. The options are those of `StoreOptions`.
  *
  * @throws StoreOpenError, StoreError
  */
@@ -30,7 +30,7 @@ export function openStore(
   callMs: number,
   acceptsLostCommits = true,
 ): Promise<SharedStore> {
-  return engineOf(location).open({ callMs, acceptsLostCommits, mayMake: true });
+  return engineOf(location).open({ callMs, acceptsLostCommits }, true);
 }
 
 /** Opens a store. @throws StoreOpenError, also if it does not exist; StoreError */
@@ -39,7 +39,7 @@ export function openExistingStore(
   callMs: number,
   acceptsLostCommits = true,
 ): Promise<SharedStore> {
-  return engineOf(location).open({ callMs, acceptsLostCommits, mayMake: false });
+  return engineOf(location).open({ callMs, acceptsLostCommits }, false);
 }
 
 export function openReader(location: StoreLocation, readMs: number): Promise<StoreReader> {

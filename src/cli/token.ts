@@ -9,7 +9,7 @@ import { limits } from '../limits.ts';
 import { distanceText } from '../quantity-text.ts';
 import type { StoreLocation } from '../store/location.ts';
 import type { Store } from '../store/store.ts';
-import { byName, type Rate, type TokenRecord } from '../store/tokens.ts';
+import type { Rate, TokenRecord } from '../store/tokens.ts';
 import { commandFor, openExistingStore, openReader } from '../stores.ts';
 import { CommandError, command } from './command.ts';
 import type { Column } from './terminal/table.ts';
@@ -151,6 +151,13 @@ export const tokenList = command({
     return 0;
   },
 });
+
+/** Orders by name, so that the secrets of a name are together, the newest first. */
+function byName(inOrderOfCreation: readonly TokenRecord[]): TokenRecord[] {
+  return inOrderOfCreation
+    .toReversed()
+    .toSorted((one, other) => one.name.localeCompare(other.name, 'en', { numeric: true }));
+}
 
 function listed(token: TokenRecord, nowMs: number) {
   const { name, role, createdAtMs, expiresAtMs, revokedAtMs, lastUsedAtMs, rate } = token;

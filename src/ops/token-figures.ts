@@ -1,7 +1,6 @@
 import type { RequestCounts } from '../access/tally.ts';
 import type { ProblemName } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
-import { otherTokens } from '../store/tokens.ts';
 import { byOutcome, outcomes } from './metrics/samples.ts';
 
 /** Since the start. Requests of a revoked or expired token are refusals with `tokenInvalid`. */
@@ -13,8 +12,9 @@ export interface TokenFigures extends Readonly<Omit<RequestCounts, 'id' | 'refus
 
 export type TokenFigureTable = ReturnType<typeof tabulateTokens>;
 
-/** Has the tokens beyond `limits.ops.tokenFiguresMax`, with the name `otherTokens`. */
+/** Has the tokens beyond `limits.ops.tokenFiguresMax`. The name of a token has no space. */
 const otherId = -1;
+export const otherTokens = 'all others';
 
 /** Adds up the counts of all threads, by token. The first tokens have figures of their own. */
 export function tabulateTokens() {

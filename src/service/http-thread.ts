@@ -11,7 +11,8 @@ import { listen } from '../http/listener.ts';
 import { limits } from '../limits.ts';
 import { createCommitQueue } from '../store/commit-queue.ts';
 import type { StoreError } from '../store/errors.ts';
-import type { PlantToCreate, PlantWriter } from '../store/plants.ts';
+import type { PlantToCreate } from '../store/plants.ts';
+import type { Store } from '../store/store.ts';
 import { engineOf } from '../stores.ts';
 import { watchEventLoop } from '../threads/event-loop.ts';
 import { httpThreadLayout, measuresIn } from '../threads/measures.ts';
@@ -145,7 +146,7 @@ function loadTraces() {
   return import('./traces.ts');
 }
 
-function createAndLog(store: PlantWriter, events: LogEvents) {
+function createAndLog(store: Store, events: LogEvents) {
   return (plants: readonly PlantToCreate[]) =>
     store.createPlants(plants).catch((error: StoreError) => {
       events.transactionFailed(error, plants.length);

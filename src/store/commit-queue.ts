@@ -27,25 +27,7 @@ export interface Transaction {
   readonly startedMs: number;
 }
 
-export interface CommitQueue {
-  /** Adds a plant to the next transaction. Only a `queued` plant is settled. */
-  offer(plant: WaitingPlant): Offer;
-  /** Age of the oldest plant in the queue; 0 if the queue is empty. */
-  ageMs(): number;
-}
-
-/** Totals over the queues of all threads. */
-export interface HeldByQueues {
-  readonly queuedPlants: SharedCounter;
-  readonly queuedBytes: SharedCounter;
-}
-
-export interface CommitQueueOptions {
-  readonly queuePlantsMax: number;
-  readonly commitMs: number;
-  /** Number of concurrent transactions. */
-  readonly batchesMax: number;
-}
+export type CommitQueue = ReturnType<typeof createCommitQueue>;
 
 interface Batch extends Transaction {
   /** Time of the first plant. */
@@ -59,10 +41,10 @@ interface Batch extends Transaction {
  * without load, a plant waits for no other plant and no timer. A transaction takes all gathered
  * plants: a plant waits for one running transaction and its own, however full the queue is.
  *
- * Clients that have just got their replies send again. One transaction with their plants and the
- * gathered ones takes half the time of two, so the next batch waits for them: at most half as long
- * as the last transaction took, and only while plants keep coming. A batch whose replies take longer
- * than its transaction does not wait.
+ * Clients that have just got their replies send again, and one transaction takes half the time of
+ * two. So the next batch waits for them: at most half as long as the last transaction took, and
+ * only while plants keep coming. A batch whose replies take longer than its transaction does not
+ * wait.
  *
  * Where several transactions may run, a batch gathers for at most `gatherMs`: a fast store then gets
  * few large batches.
@@ -70,12 +52,18 @@ interface Batch extends Transaction {
  * A full queue refuses plants. A transaction that has not ended `commitMs` after its first plant is
  * settled with an error. When all concurrent transactions are overdue, the gathering batch is
  * settled, too, and plants are refused until one of them ends.
+ *
+ * @param bounds `batchesMax` is the number of concurrent transactions
+ * @param held totals over the queues of all threads
  */
 export function createCommitQueue(
   commit: (plants: readonly PlantToCreate[]) => Promise<readonly CreateOutcome[]>,
-  bounds: CommitQueueOptions,
-  held: HeldByQueues = { queuedPlants: sharedCounter(), queuedBytes: sharedCounter() },
-): CommitQueue {
+  bounds: Readonly<Record<'queuePlantsMax' | 'commitMs' | 'batchesMax', number>>,
+  held: Readonly<Record<'queuedPlants' | 'queuedBytes', SharedCounter>> = {
+    queuedPlants: sharedCounter(),
+    queuedBytes: sharedCounter(),
+  },
+) {
   let gathering: WaitingPlant[] = [];
   /** Time of the first plant in `gathering`. */
   let gatheringSinceMs = 0;
@@ -90,6 +78,7 @@ export function createCommitQueue(
     `the store has not stored a plant within ${bounds.commitMs} ms`,
   );
 
+  /** Adds a plant to the next transaction. Only a `queued` plant is settled. */
   function offer(plant: WaitingPlant): Offer {
     if (overdue === bounds.batchesMax) return tooLate;
     if (!held.queuedPlants.add(1, bounds.queuePlantsMax)) return 'full';
@@ -181,6 +170,7 @@ export function createCommitQueue(
     }
   }
 
+  /** Age of the oldest plant in the queue; 0 if the queue is empty. */
   function ageMs(): number {
     for (const { sinceMs, isOverdue } of underWay)
       if (!isOverdue) return performance.now() - sinceMs;

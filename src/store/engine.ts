@@ -1,4 +1,4 @@
-import type { OnProgress, StoreFault, StoreFigures } from './inspection.ts';
+import type { Inspection, OnProgress } from './inspection.ts';
 import type { StoreLocation } from './location.ts';
 import type { SharedStore, Store, StoreReader, StoreShare } from './store.ts';
 
@@ -7,11 +7,6 @@ export interface StoreOptions {
   readonly callMs: number;
   /** Whether to use a database that may lose commits. Only programs that create plants ask. */
   readonly acceptsLostCommits: boolean;
-}
-
-export interface OpenOptions extends StoreOptions {
-  /** Whether to make the store if it does not exist. */
-  readonly mayMake: boolean;
 }
 
 /** The store at one location, opened or not. */
@@ -34,14 +29,14 @@ export interface Engine {
   files(): string[];
   /** Bytes of SQLite's WAL; undefined for a database. */
   walBytes(): number | undefined;
-  /** @throws StoreOpenError, StoreError */
-  open(options: OpenOptions): Promise<SharedStore>;
+  /** @param mayMake whether to make a missing store @throws StoreOpenError, StoreError */
+  open(options: StoreOptions, mayMake: boolean): Promise<SharedStore>;
   /** Joins a store that another thread shares. Close it before the other thread closes its own. */
   join(share: StoreShare, options: StoreOptions): Promise<Store>;
   /** @param readMs per read of a database @throws StoreOpenError without a store, StoreError */
   openReader(readMs: number): Promise<StoreReader>;
   /** Checks and counts the plants, also while services write. @throws StoreOpenError, StoreError */
-  inspect(readMs: number, onProgress: OnProgress): Promise<StoreFigures | StoreFault>;
+  inspect(readMs: number, onProgress: OnProgress): Promise<Inspection>;
   /**
    * Copies the file at one moment to the new file `path`, also while services write. Undefined for
    * a database, whose plants are copied one by one.

@@ -26,6 +26,3 @@ export function causeOf(error: unknown): string {
 export class StoreOpenError extends Error {
   override readonly name = 'StoreOpenError';
 }
-
-/** There is no store at this place. */
-export class NoStoreError extends StoreOpenError {}

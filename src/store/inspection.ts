@@ -1,3 +1,7 @@
+import { createHash } from 'node:crypto';
+import { type NewPlant, newPlantLine } from '../contract/plant.ts';
+import { limits } from '../limits.ts';
+
 export interface StoreFigures extends PlantFigures {
   readonly schemaVersion: number;
 }
@@ -16,6 +20,9 @@ export interface StoreFault {
   readonly fault: string;
 }
 
+/** What the check of a store or a backup has found. */
+export type Inspection = StoreFigures | StoreFault;
+
 /** How far a step is. */
 export interface Standing {
   readonly done: number;
@@ -25,3 +32,42 @@ export interface Standing {
 
 /** Gets a short text about the current step, and how far the step is if its end is known. */
 export type OnProgress = (doing: string, standing?: Standing) => void;
+
+/**
+ * Takes plants in ascending order of id.
+ *
+ * @param onProgress gets the number of plants so far, from time to time
+ */
+export function openDigest(onProgress: (plants: number) => void = () => undefined) {
+  const hash = createHash('sha256');
+  let plants = 0;
+  let largestId: bigint | undefined;
+  let lines = '';
+  return {
+    add(plant: NewPlant): void {
+      lines += `${newPlantLine(plant)}\n`;
+      largestId = plant.id;
+      plants += 1;
+      if (lines.length < limits.store.digestChunkChars) return;
+      hash.update(lines);
+      lines = '';
+      onProgress(plants);
+    },
+    /** Call it once, after the last plant. */
+    figures: (): PlantFigures => ({
+      plants,
+      largestId: largestId?.toString() ?? null,
+      digest: hash.update(lines).digest('hex'),
+    }),
+  };
+}
+
+/** @param pages as of `PlantSnapshot` @throws StoreError */
+export async function figuresOf(
+  pages: AsyncIterable<readonly NewPlant[]>,
+  onProgress: (plants: number) => void,
+): Promise<PlantFigures> {
+  const digest = openDigest(onProgress);
+  for await (const page of pages) for (const plant of page) digest.add(plant);
+  return digest.figures();
+}

@@ -53,6 +53,17 @@ export const sqliteCompanions = ['-wal', '-shm', '-journal'];
 
 export const firstTokenName = 'first-start.token';
 
+/** The location as a URL without a password. */
+export function postgresText({ hosts, user, database }: PostgresLocation): string {
+  const hostList = hosts.map(({ host, port }) => `${hostText(host)}:${port}`).join(',');
+  return `postgres://${encodeURIComponent(user)}@${hostList}/${encodeURIComponent(database)}`;
+}
+
+function hostText(host: string): string {
+  if (isSocketFolder(host)) return encodeURIComponent(host);
+  return host.includes(':') ? `[${host}]` : host;
+}
+
 export function isSocketFolder(host: string): boolean {
   return host.startsWith('/');
 }

@@ -1,8 +1,40 @@
+import type { Place } from './plant-search.ts';
 import type { CopiedPlant, CountedMatches, PlantMatch, StoredPlant } from './plants.ts';
 import { run, type Steps } from './steps.ts';
 import { fixedTokenId, fixedTokenName, forgottenName, importId, importName } from './tokens.ts';
 
 /* What the statements that read plants have in common in both engines. */
+
+export function* getPlant(id: bigint): Steps<StoredPlant | undefined> {
+  const text = `SELECT ${plantColumns} FROM plants WHERE id = ?`;
+  return (yield* withCreators(yield* rowsOf<PlantRow>({ text, values: [id] })))[0];
+}
+
+export function* countPlants(): Steps<number> {
+  const [row] = yield* rowsOf<[bigint]>({ text: 'SELECT count(*) FROM plants', values: [] });
+  return Number(row?.[0]);
+}
+
+/** Looks at up to `plantsMax` plants, and counts those that match. */
+export function* countPlantsAfter(
+  after: bigint | undefined,
+  plantsMax: number,
+  match: readonly Condition[],
+): Steps<CountedMatches> {
+  const [matches, from] = [allOf(match), allOf([['id > ?', after]])];
+  const [row] = yield* rowsOf<[plants: bigint, lookedAt: bigint, last: bigint | null]>({
+    text: `SELECT count(*) FILTER (WHERE ${matches.text}), count(*), max(id)
+      FROM (SELECT * FROM plants WHERE ${from.text} ORDER BY id LIMIT ?) AS plants`,
+    values: [...matches.values, ...from.values, plantsMax],
+  });
+  const [plants = 0n, lookedAt = 0n, last] = row ?? [];
+  return { plants: Number(plants), lookedAt: Number(lookedAt), next: last ?? undefined };
+}
+
+/** Rows are arrays, and whole numbers are bigints. */
+export function* rowsOf<Row>(statement: PlantStatement): Steps<Row[]> {
+  return (yield { ...statement, isExact: true }).rows as unknown as Row[];
+}
 
 /** A question mark stands for each value. */
 export interface PlantStatement {
@@ -42,38 +74,19 @@ export function timeConditions({ sinceMs, untilMs }: PlantMatch): Condition[] {
   ];
 }
 
-/** Finds the last of the next `plantsMax` plants. No row: there are fewer. */
-export function lastOfNext(
+/** @returns the place of the last of the next `plantsMax` plants; undefined: there are fewer */
+export function* lastOfNext(
   columns: string,
   order: string,
   from: readonly Condition[],
   plantsMax: number,
-): PlantStatement {
+): Steps<Place | undefined> {
   const { text, values } = allOf(from);
-  return {
+  const rows = yield* rowsOf<Place>({
     text: `SELECT ${columns} FROM plants WHERE ${text} ORDER BY ${order} LIMIT 1 OFFSET ?`,
     values: [...values, plantsMax - 1],
-  };
-}
-
-/** Counts matches among the next `plantsMax` plants, these plants, and tells their last id. */
-export function countOfNext(
-  after: bigint | undefined,
-  plantsMax: number,
-  match: readonly Condition[],
-): PlantStatement {
-  const [matches, from] = [allOf(match), allOf([['id > ?', after]])];
-  return {
-    text: `SELECT count(*) FILTER (WHERE ${matches.text}), count(*), max(id)
-      FROM (SELECT * FROM plants WHERE ${from.text} ORDER BY id LIMIT ?) AS plants`,
-    values: [...matches.values, ...from.values, plantsMax],
-  };
-}
-
-/** What the statement `countOfNext` has returned. */
-export function countedIn(rows: readonly unknown[]): CountedMatches {
-  const [plants, lookedAt, last] = rows[0] as [bigint, bigint, bigint | null];
-  return { plants: Number(plants), lookedAt: Number(lookedAt), next: last ?? undefined };
+  });
+  return rows[0];
 }
 
 export const plantColumns = 'plants.id, plants.name, tag, plants.created_at, created_by';

@@ -8,7 +8,6 @@ import type {
   NewestSearch,
   PlantFilter,
   PlantMatch,
-  PlantReader,
   PlantSearch,
   StoredPlant,
 } from './plants.ts';
@@ -27,35 +26,12 @@ export interface Window {
   readonly next: Place | undefined;
 }
 
-/** Looks at about `plantsMax` plants from a place on. */
-type LookAt<Filter, Found> = (
+/** Looks at about `plantsMax` plants. The `limit` of the filter counts those of this window. */
+type WindowAt = (
   place: Place | undefined,
   plantsMax: number,
-  filter: Filter,
-) => Found | Promise<Found>;
-
-/** The `limit` of the filter counts the plants of this window. */
-type WindowAt = LookAt<PlantFilter, Window>;
-
-/** How an engine looks at plants: in ascending order of id, and back from the newest plant. */
-export interface PlantWindows {
-  readonly windowAfter: WindowAt;
-  readonly windowBefore: WindowAt;
-  readonly countAfter: LookAt<PlantMatch, CountedMatches>;
-}
-
-export function searchesIn({
-  windowAfter,
-  windowBefore,
-  countAfter,
-}: PlantWindows): Omit<PlantReader, 'getPlant' | 'openSnapshot'> {
-  return {
-    listPlants: (filter) => listPlants(filter, windowAfter),
-    searchPlants: (search) => searchPlants(search, windowAfter),
-    newestPlants: (search) => newestPlants(search, windowBefore),
-    countMatches: (count) => countMatches(count, countAfter),
-  };
-}
+  filter: PlantFilter,
+) => Window | Promise<Window>;
 
 /** While windows are fast, they grow. */
 function openPace(budgetMs: number) {
@@ -101,69 +77,65 @@ async function searchWindows(
   }
 }
 
-/** Searches in ascending order of id. */
-async function searchPlants(
-  { after, ...search }: PlantSearch,
-  windowAfter: WindowAt,
-): Promise<FoundPlants<bigint>> {
-  const { plants, next } = await searchWindows(search, placeOf(after), windowAfter);
-  return { plants, next: next?.[0] };
+/** How an engine looks at plants: in ascending order of id, and back from the newest plant. */
+interface PlantWindows {
+  readonly windowAfter: WindowAt;
+  readonly windowBefore: WindowAt;
+  countAfter(
+    after: bigint | undefined,
+    plantsMax: number,
+    match: PlantMatch,
+  ): CountedMatches | Promise<CountedMatches>;
 }
 
-function placeOf(id: bigint | undefined): Place | undefined {
-  return id === undefined ? undefined : [id];
-}
+export function searchesIn({ windowAfter, windowBefore, countAfter }: PlantWindows) {
+  async function searchPlants({ after, ...search }: PlantSearch): Promise<FoundPlants<bigint>> {
+    const start = after === undefined ? undefined : [after];
+    const { plants, next } = await searchWindows(search, start, windowAfter);
+    return { plants, next: next?.[0] };
+  }
 
-/** Searches back from the newest plant. */
-async function newestPlants(
-  { before, ...search }: NewestSearch,
-  windowBefore: WindowAt,
-): Promise<FoundPlants<string> | undefined> {
-  const start = before === undefined ? undefined : parsePosition(before);
-  if (before !== undefined && start === undefined) return undefined;
-  const { plants, next } = await searchWindows(search, start, windowBefore);
-  return { plants, next: next?.join('.') };
+  /**
+   * Each step is a read of its own: one long read would keep SQLite's WAL from being reset. Plants
+   * are never changed or removed, so every plant that exists at the start is listed, once.
+   */
+  async function* listPlants({ limit, ...filter }: PlantFilter): AsyncGenerator<StoredPlant> {
+    let { after } = filter;
+    for (let left = limit; left > 0; ) {
+      // A signal waits for a turn of the event loop.
+      await setImmediate();
+      const budgetMs = limits.store.listStepMs;
+      const { plants, next } = await searchPlants({ ...filter, after, limit: left, budgetMs });
+      yield* plants;
+      if (next === undefined) return;
+      after = next;
+      left -= plants.length;
+    }
+  }
+
+  async function newestPlants({ before, ...search }: NewestSearch) {
+    const start = before === undefined ? undefined : parsePosition(before);
+    if (before !== undefined && start === undefined) return undefined;
+    const { plants, next } = await searchWindows(search, start, windowBefore);
+    return { plants, next: next?.join('.') };
+  }
+
+  async function countMatches({ after, budgetMs, ...match }: MatchCount): Promise<CountedMatches> {
+    const pace = openPace(budgetMs);
+    let [plants, lookedAt] = [0, 0];
+    for (let next = after; ; ) {
+      const window = await countAfter(next, pace.plantsMax(), match);
+      plants += window.plants;
+      lookedAt += window.lookedAt;
+      next = window.next;
+      if (next === undefined || pace.isOver()) return { plants, lookedAt, next };
+    }
+  }
+
+  return { searchPlants, listPlants, newestPlants, countMatches };
 }
 
 function parsePosition(text: string): Place | undefined {
   const place = text.split('.').flatMap((digits) => int64FromDigits(digits) ?? []);
   return place.length === 2 && place.join('.') === text ? place : undefined;
-}
-
-/**
- * Each step is a read of its own: one long read would keep SQLite's WAL from being reset. Plants
- * are never changed or removed, so every plant that exists at the start is listed, once.
- */
-async function* listPlants(
-  { limit, ...filter }: PlantFilter,
-  windowAfter: WindowAt,
-): AsyncGenerator<StoredPlant> {
-  let { after } = filter;
-  for (let left = limit; left > 0; ) {
-    // A signal waits for a turn of the event loop.
-    await setImmediate();
-    const budgetMs = limits.store.listStepMs;
-    const search = { ...filter, after, limit: left, budgetMs };
-    const { plants, next } = await searchPlants(search, windowAfter);
-    yield* plants;
-    if (next === undefined) return;
-    after = next;
-    left -= plants.length;
-  }
-}
-
-/** Counts in windows of ids. */
-async function countMatches(
-  { after, budgetMs, ...match }: MatchCount,
-  countAfter: PlantWindows['countAfter'],
-): Promise<CountedMatches> {
-  const pace = openPace(budgetMs);
-  let [plants, lookedAt] = [0, 0];
-  for (let next = after; ; ) {
-    const window = await countAfter(placeOf(next), pace.plantsMax(), match);
-    plants += window.plants;
-    lookedAt += window.lookedAt;
-    next = window.next;
-    if (next === undefined || pace.isOver()) return { plants, lookedAt, next };
-  }
 }

@@ -1,16 +1,10 @@
-import { isSamePlant, type NewPlant, type Plant } from '../contract/plant.ts';
+import type { NewPlant, Plant } from '../contract/plant.ts';
 
 /**
  * Outcome of a create. `created`: the plant is new. `same`: the store holds an equal plant.
  * `taken`: the id belongs to a plant with another name or tag. Only `created` writes.
  */
 export type CreateOutcome = 'created' | 'same' | 'taken';
-
-/** The outcome of a create beside the plant that has its id. */
-export function outcomeBeside(present: Plant | undefined, plant: NewPlant): CreateOutcome {
-  if (present === undefined) return 'created';
-  return isSamePlant(present, plant) ? 'same' : 'taken';
-}
 
 /** A plant to create. `createdBy` is the id of the token: 0 is the fixed token, -1 `import`. */
 export interface PlantToCreate extends NewPlant {
@@ -94,11 +88,8 @@ export interface PlantReader {
    */
   searchPlants(search: PlantSearch): Promise<FoundPlants<bigint>>;
   /**
-   * Finds each plant of the filter once, also among plants that are created meanwhile before the
-   * position. Like `searchPlants`, it may find none and still have a `next`.
-   *
-   * SQLite orders the plants as they came into the store, PostgreSQL by their time of creation. The
-   * two differ where another store brought plants, or a clock was wrong.
+   * As `searchPlants`. SQLite orders the plants as they came into the store, PostgreSQL by their
+   * time of creation. The two differ where another store brought plants, or a clock was wrong.
    *
    * @returns undefined if `before` is no position in this store
    */
@@ -110,18 +101,4 @@ export interface PlantReader {
   countMatches(count: MatchCount): Promise<CountedMatches>;
   /** Until it is closed, a snapshot makes the store keep old versions of changed pages or rows. */
   openSnapshot(): Promise<PlantSnapshot>;
-}
-
-export interface PlantWriter {
-  /** Number of concurrent `createPlants` calls that still makes creates faster. */
-  readonly batchesMax: number;
-  /**
-   * Creates the plants in one transaction, in their order. An id may occur more than once.
-   *
-   * @returns an outcome for each plant, in the same order
-   * @throws StoreError: no plant was created, or the result of the transaction is unknown
-   */
-  createPlants(plants: readonly PlantToCreate[]): Promise<readonly CreateOutcome[]>;
-  /** Creates plants as `createPlants` does, with the times of the store that they come from. */
-  copyPlants(plants: readonly CopiedPlant[]): Promise<readonly CreateOutcome[]>;
 }

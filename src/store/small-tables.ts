@@ -5,9 +5,8 @@ import type { TokenRecord } from './tokens.ts';
 
 /* The tables of sessions and backups, and all small tables together. */
 
-/** A session of the console. Times are milliseconds since the epoch. */
+/** A session of the console, by the SHA-256 of its secret. Times are ms since the epoch. */
 interface NewSession {
-  /** SHA-256 of the session's secret. */
   readonly hash: Uint8Array;
   readonly tokenId: number;
   readonly createdAtMs: number;
@@ -47,13 +46,9 @@ export const reads = {
 
   /** Newest first. */
   *listBackups(): Steps<readonly BackupRecord[]> {
-    const { rows } = yield* run('SELECT * FROM backups ORDER BY id DESC');
-    return rows.map((row) => ({
-      file: row['file'] as string,
-      finishedAtMs: row['finished_at'] as number,
-      plants: row['plants'] as number,
-      digest: row['digest'] as string,
-    }));
+    const columns = 'file, finished_at AS "finishedAtMs", plants, digest';
+    const { rows } = yield* run(`SELECT ${columns} FROM backups ORDER BY id DESC`);
+    return rows.map((row) => ({ ...row }) as unknown as BackupRecord);
   },
 
   /** Time of the last heartbeat of a service (`beat`), in ms since the epoch, if there was any. */

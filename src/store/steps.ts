@@ -8,7 +8,12 @@ import { limits } from '../limits.ts';
 /** `$1` stands for the first value. */
 export interface Statement {
   readonly text: string;
-  readonly values: readonly (string | number | Uint8Array | null)[];
+  readonly values: readonly (string | number | bigint | Uint8Array | null)[];
+  /**
+   * Whether each row is an array, in which a whole number is a bigint. A question mark then stands
+   * for each value.
+   */
+  readonly isExact?: boolean;
 }
 
 export interface Result {

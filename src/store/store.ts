@@ -1,5 +1,5 @@
 import type { Measures, writerLayout } from '../threads/measures.ts';
-import type { PlantReader, PlantWriter } from './plants.ts';
+import type { CopiedPlant, CreateOutcome, PlantReader, PlantToCreate } from './plants.ts';
 import type { TableReader, TableWriter } from './small-tables.ts';
 
 /** Reads a store, also while services run on it. Closing it twice is safe. */
@@ -13,7 +13,17 @@ export interface StoreReader extends PlantReader, TableReader, AsyncDisposable {
  * Reads and changes a store. A write resolves once the change is durable, and rejects with a
  * `StoreError` otherwise. Concurrent writes take effect one after the other, in any order.
  */
-export interface Store extends StoreReader, PlantWriter, TableWriter {
+export interface Store extends StoreReader, TableWriter {
+  /** Number of concurrent `createPlants` calls that still makes creates faster. */
+  readonly batchesMax: number;
+  /**
+   * Creates the plants in one transaction, in their order. An id may occur more than once. A plant
+   * of another store keeps its time.
+   *
+   * @returns an outcome for each plant, in the same order
+   * @throws StoreError: no plant was created, or the result of the transaction is unknown
+   */
+  createPlants(plants: readonly (PlantToCreate | CopiedPlant)[]): Promise<readonly CreateOutcome[]>;
   /** Tests whether the store takes writes, with a small one. */
   beat(atMs: number): Promise<void>;
 }
@@ -39,16 +49,14 @@ export interface SharedStore extends Store {
   readonly failed: Promise<string>;
   /** What a commit promises under the settings of a database, which may change. */
   readonly promise: () => CommitPromise | undefined;
-  readonly metrics: StoreMetrics;
-}
-
-interface StoreMetrics {
-  /** Measures of the transactions, for each thread that writes. */
-  readonly writers: readonly Measures<typeof writerLayout>[];
-  /** Bytes of the file or table; undefined if the engine does not tell. @throws StoreError */
-  plantsBytes(): Promise<number | undefined>;
-  /** Connections of all threads to the database; undefined for a store in a file. */
-  connections(): number | undefined;
+  readonly metrics: {
+    /** Measures of the transactions, for each thread that writes. */
+    readonly writers: readonly Measures<typeof writerLayout>[];
+    /** Bytes of the file or table; undefined if the engine does not tell. @throws StoreError */
+    plantsBytes(): Promise<number | undefined>;
+    /** Connections of all threads to the database; undefined for a store in a file. */
+    connections(): number | undefined;
+  };
 }
 
 export interface CommitPromise {

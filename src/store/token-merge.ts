@@ -48,21 +48,18 @@ function joined(before: TokenRecord, copied: TokenRecord): TokenRecord {
   const { revokedAtMs, revokedBy } = before.revokedAtMs === undefined ? copied : before;
   return {
     ...before,
-    expiresAtMs: earliest(before.expiresAtMs, copied.expiresAtMs),
-    rotatedAtMs: earliest(before.rotatedAtMs, copied.rotatedAtMs),
-    lastUsedAtMs: latest(before.lastUsedAtMs, copied.lastUsedAtMs),
+    expiresAtMs: chosen(Math.min, before.expiresAtMs, copied.expiresAtMs),
+    rotatedAtMs: chosen(Math.min, before.rotatedAtMs, copied.rotatedAtMs),
+    lastUsedAtMs: chosen(Math.max, before.lastUsedAtMs, copied.lastUsedAtMs),
     createdBy: before.createdBy ?? copied.createdBy,
     revokedAtMs,
     revokedBy,
   };
 }
 
-function latest(one: number | undefined, other: number | undefined): number | undefined {
-  return one === undefined || other === undefined ? (one ?? other) : Math.max(one, other);
-}
-
-function earliest(one: number | undefined, other: number | undefined): number | undefined {
-  return one === undefined || other === undefined ? (one ?? other) : Math.min(one, other);
+function chosen(choose: typeof Math.min, ...times: (number | undefined)[]): number | undefined {
+  const known = times.filter((time) => time !== undefined);
+  return known.length === 0 ? undefined : choose(...known);
 }
 
 function firstTwice(names: readonly string[]): string | undefined {

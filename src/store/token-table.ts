@@ -1,5 +1,5 @@
 import { limits } from '../limits.ts';
-import { type Result, type Row, run, runForAll, type Steps } from './steps.ts';
+import { type Result, run, runForAll, type Steps } from './steps.ts';
 import { mergeTokens } from './token-merge.ts';
 import type {
   CopiedTokens,
@@ -13,7 +13,6 @@ import type {
   TokenCounts,
   TokenRecord,
   TokenRotation,
-  TokenUse,
 } from './tokens.ts';
 
 /* The table of tokens. */
@@ -34,34 +33,35 @@ function isLaterUse(at: string): string {
   return `NOT coalesce(last_used_at BETWEEN ${at} AND ${latest}, FALSE)`;
 }
 
+/** The columns of a record, but for those of its rate. */
+const columns = {
+  id: 'id',
+  name: 'name',
+  hash: 'hash',
+  role: 'role',
+  createdAtMs: 'created_at',
+  expiresAtMs: 'expires_at',
+  revokedAtMs: 'revoked_at',
+  rotatedAtMs: 'rotated_at',
+  lastUsedAtMs: 'last_used_at',
+  createdBy: 'made_by',
+  revokedBy: 'revoked_by',
+} as const satisfies Record<Exclude<keyof TokenRecord, 'rate'>, string>;
+const fields = Object.keys(columns) as (keyof typeof columns)[];
+
 /** In order of creation. */
 export function* tokenRecords(
   where: string,
   ...values: (string | number | Uint8Array)[]
 ): Steps<TokenRecord[]> {
   const { rows } = yield* run(`SELECT * FROM tokens ${where} ORDER BY id`, ...values);
-  return rows.map((row) => ({
-    id: row['id'] as number,
-    name: row['name'] as string,
-    hash: row['hash'] as Uint8Array,
-    role: row['role'] as TokenRecord['role'],
-    createdAtMs: row['created_at'] as number,
-    expiresAtMs: numberIn(row, 'expires_at'),
-    revokedAtMs: numberIn(row, 'revoked_at'),
-    rotatedAtMs: numberIn(row, 'rotated_at'),
-    lastUsedAtMs: numberIn(row, 'last_used_at'),
-    rate: rateOf(numberIn(row, 'rate_per_day'), numberIn(row, 'burst')),
-    createdBy: (row['made_by'] as string | null) ?? undefined,
-    revokedBy: (row['revoked_by'] as string | null) ?? undefined,
-  }));
-}
-
-function numberIn(row: Row, column: string): number | undefined {
-  return (row[column] as number | null) ?? undefined;
-}
-
-function rateOf(perDay: number | undefined, burst: number | undefined): Rate | undefined {
-  return perDay === undefined || burst === undefined ? undefined : { perDay, burst };
+  return rows.map((row) => {
+    const { rate_per_day: perDay, burst } = row;
+    const values = fields.map((field) => [field, row[columns[field]] ?? undefined]);
+    const hasRate = typeof perDay === 'number' && typeof burst === 'number';
+    const rate = hasRate ? { perDay, burst } : undefined;
+    return { ...Object.fromEntries(values), rate } as TokenRecord;
+  });
 }
 
 export function* first<T>(all: Steps<readonly T[]>): Steps<T | undefined> {
@@ -193,7 +193,7 @@ export const tokenChanges = {
     return id;
   },
 
-  *recordTokenUse(uses: readonly TokenUse[]): Steps<void> {
+  *recordTokenUse(uses: readonly { readonly id: number; readonly atMs: number }[]): Steps<void> {
     yield* runForAll(
       (rows) => `UPDATE tokens SET last_used_at = column2 FROM (VALUES ${rows}) AS used
         WHERE tokens.id = column1 AND ${isLaterUse('column2')}`,
@@ -235,24 +235,13 @@ type NewRow = Partial<TokenRecord> &
   Pick<TokenRecord, 'id' | 'name' | 'hash' | 'role' | 'createdAtMs'>;
 
 function insert(tokens: readonly NewRow[]): Steps<void> {
+  const names = [...Object.values(columns), 'rate_per_day', 'burst'];
   return runForAll(
-    (rows) =>
-      `INSERT INTO tokens (id, name, hash, role, created_at, expires_at, revoked_at, rotated_at,
-        last_used_at, rate_per_day, burst, made_by, revoked_by) VALUES ${rows}`,
+    (rows) => `INSERT INTO tokens (${names.join(', ')}) VALUES ${rows}`,
     tokens.map((token) => [
-      token.id,
-      token.name,
-      token.hash,
-      token.role,
-      token.createdAtMs,
-      token.expiresAtMs,
-      token.revokedAtMs,
-      token.rotatedAtMs,
-      token.lastUsedAtMs,
+      ...fields.map((field) => token[field]),
       token.rate?.perDay,
       token.rate?.burst,
-      token.createdBy,
-      token.revokedBy,
     ]),
   );
 }

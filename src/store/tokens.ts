@@ -12,18 +12,6 @@ export const namesOfNoToken: readonly string[] = [fixedTokenName, importName];
 /** Stands for the name of every subject that the store has forgotten. */
 export const forgottenName = 'forgotten subject';
 
-/** Stands for all tokens beyond the bound of a table. The name of a token has no space. */
-export const otherTokens = 'all others';
-
-/** Orders by name, so that the secrets of a name are together, the newest first. */
-export function byName<Named extends { readonly name: string }>(
-  inOrderOfCreation: readonly Named[],
-): Named[] {
-  return inOrderOfCreation
-    .toReversed()
-    .toSorted((one, other) => one.name.localeCompare(other.name, 'en', { numeric: true }));
-}
-
 export type Role = 'create' | 'operate';
 export const roles: readonly Role[] = ['create', 'operate'];
 
@@ -96,17 +84,10 @@ export interface Subject extends Pick<TokenRecord, 'name' | 'hash'> {
 }
 
 export interface SubjectBounds {
-  /**
-   * One more makes the store forget the hundredth of them that were not used for the longest time.
-   */
+  /** One more makes the store forget the hundredth that was not used for the longest time. */
   readonly subjectsMax: number;
   /** A subject that was used within this time is not forgotten, and may go beyond the bound. */
   readonly subjectIdleMs: number;
-}
-
-export interface TokenUse {
-  readonly id: number;
-  readonly atMs: number;
 }
 
 export interface TokenCounts {

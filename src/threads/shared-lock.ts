@@ -15,7 +15,10 @@ export function sharedLock(cell: Int32Array): SharedLock {
   return {
     async acquire() {
       if (Atomics.compareExchange(cell, 0, free, held) === free) return;
+      // The event loop does not count the wait: a command that waits for nothing else would end.
+      const alive = setInterval(() => {}, 2 ** 31 - 1);
       while (!isFreeAfterWait()) await Atomics.waitAsync(cell, 0, heldWithWaiters).value;
+      clearInterval(alive);
     },
     acquireBlocking() {
       if (Atomics.compareExchange(cell, 0, free, held) === free) return;

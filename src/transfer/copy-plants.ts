@@ -1,15 +1,9 @@
 import { setImmediate } from 'node:timers/promises';
 import { isSamePlant, type NewPlant } from '../contract/plant.ts';
 import { limits } from '../limits.ts';
-import { openDigest } from '../store/digest.ts';
-import type { PlantFigures } from '../store/inspection.ts';
-import type {
-  CopiedPlant,
-  CreateOutcome,
-  PlantReader,
-  PlantSnapshot,
-  PlantWriter,
-} from '../store/plants.ts';
+import { openDigest, type PlantFigures } from '../store/inspection.ts';
+import type { CopiedPlant, CreateOutcome, PlantReader, PlantSnapshot } from '../store/plants.ts';
+import type { Store } from '../store/store.ts';
 import { forgottenId } from '../store/tokens.ts';
 import { retryWhileUnavailable } from './retry.ts';
 
@@ -53,7 +47,7 @@ export function noneCopied(): CopyCounts {
  */
 export async function copyPlants(
   source: PlantSnapshot,
-  target: PlantReader & PlantWriter,
+  target: Store,
   counts: CopyCounts,
   options: CopyOptions,
 ): Promise<PlantFigures> {
@@ -62,7 +56,7 @@ export async function copyPlants(
   const underWay = new Set<Promise<void>>();
 
   async function write(plants: readonly CopiedPlant[]): Promise<void> {
-    const outcomes = await retryWhileUnavailable(() => target.copyPlants(plants), onWait, waitMs);
+    const outcomes = await retryWhileUnavailable(() => target.createPlants(plants), onWait, waitMs);
     for (const [index, { id }] of plants.entries())
       countOutcome(counts, id, outcomes[index] as CreateOutcome);
   }

@@ -2,7 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { idTaken, type NewPlant } from '../contract/plant.ts';
 import { problems, Refusal } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
-import type { CreateOutcome, PlantWriter } from '../store/plants.ts';
+import type { CreateOutcome } from '../store/plants.ts';
+import type { Store } from '../store/store.ts';
 import { importId } from '../store/tokens.ts';
 import type { Entry, PlantFileReader } from './format.ts';
 import type { RawRecord } from './record-cutter.ts';
@@ -22,7 +23,7 @@ export interface RefusedRecord {
 }
 
 export interface ImportOptions {
-  readonly store: Pick<PlantWriter, 'createPlants'>;
+  readonly store: Pick<Store, 'createPlants'>;
   /** In the order of the file. The import waits for what it returns. */
   onRefused(refused: readonly RefusedRecord[]): unknown;
   onProgress(): void;

@@ -3,8 +3,7 @@ import { describe, test } from 'node:test';
 import { parseCommandLine } from '../../src/config/command-line.ts';
 import { postgresLocation } from '../../src/config/postgres-location.ts';
 import { UsageError } from '../../src/config/values.ts';
-import type { PostgresLocation } from '../../src/store/location.ts';
-import { postgresText } from '../../src/store/postgres/location.ts';
+import { type PostgresLocation, postgresText } from '../../src/store/location.ts';
 
 const env = { USER: 'ada' };
 

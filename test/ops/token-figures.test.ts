@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { limits } from '../../src/limits.ts';
-import { tabulateTokens } from '../../src/ops/token-figures.ts';
-import { otherTokens } from '../../src/store/tokens.ts';
+import { otherTokens, tabulateTokens } from '../../src/ops/token-figures.ts';
 
 /* The sums over threads: test/service/token-figures.test.ts. */
 

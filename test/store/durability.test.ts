@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { commitPromise } from '../../src/store/postgres/durability.ts';
-import type { SessionSettings } from '../../src/store/postgres/session.ts';
+import { commitPromise, type SessionSettings } from '../../src/store/postgres/session.ts';
 import type { CommitPromise } from '../../src/store/store.ts';
 
 const usual: SessionSettings = {

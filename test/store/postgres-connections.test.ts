@@ -9,7 +9,7 @@ import { locationOf, withinMs } from '../helpers/postgres-connection.ts';
 import { startProxy } from '../helpers/tcp-proxy.ts';
 
 const server = await startPostgres({ after });
-const options = { callMs: withinMs, acceptsLostCommits: false, mayMake: true };
+const options = { callMs: withinMs, acceptsLostCommits: false };
 
 /** The URL of a new database, for a role that may open so many connections. */
 async function databaseOf(role: string, connectionsMax: number): Promise<URL> {
@@ -35,7 +35,7 @@ for (const connectionsMax of [3, 5])
   test(`three threads create plants with the ${connectionsMax} connections that their role may open`, async (t) => {
     const role = `limited${connectionsMax}`;
     const location = locationOf(`${await databaseOf(role, connectionsMax)}`);
-    await using store = await openPostgresStore(location, options);
+    await using store = await openPostgresStore(location, options, true);
     const others = [1, 2].map(() => joinPostgresStore(location, store.share(), options));
     t.after(() => Promise.all(others.map((other) => other.close())));
     let id = 0n;

@@ -10,11 +10,7 @@ const server = await startPostgres({ after });
 const database = await server.makeDatabase();
 
 const open = () =>
-  openPostgresStore(postgresLocation(database, {}), {
-    callMs,
-    acceptsLostCommits: false,
-    mayMake: true,
-  });
+  openPostgresStore(postgresLocation(database, {}), { callMs, acceptsLostCommits: false }, true);
 
 storeSuite('postgres', async (owner) => {
   // As empty as a new database, which would take three times as long.

@@ -46,7 +46,7 @@ test('sqlite: the journal has the id of each plant that a transaction stored, in
   await store.createPlants(plantsWith([int64Max, -1n]));
   await store.createPlants(plantsWith([-1n, 7n, int64Max, int64Min]));
   await store.createPlants(plantsWith([7n]));
-  await store.copyPlants([{ ...alder, id: 3n, createdAtMs: 5 }]);
+  await store.createPlants([{ ...alder, id: 3n, createdAtMs: 5 }]);
 
   using db = new DatabaseSync(path, { readOnly: true });
   const journal = db.prepare('SELECT ids FROM arrivals ORDER BY seq').all();

@@ -285,7 +285,7 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     await nextMs();
     const middleMs = Date.now();
     await store.createPlants([plant(2n, 'second'), plant(3n, 'third')]);
-    await store.copyPlants([
+    await store.createPlants([
       { ...plant(8n, 'copied'), createdAtMs: oldMs },
       { ...plant(9n, 'copied'), createdAtMs: oldMs + 1 },
     ]);
@@ -375,7 +375,7 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
       { ...plant(2n, 'Birch'), createdBy: 1, createdAtMs: 2 },
       { ...plant(3n, 'cherry'), createdBy: 1, createdAtMs: 3 },
     ];
-    assert.deepEqual(await store.copyPlants(copied), ['created', 'created', 'same', 'taken']);
+    assert.deepEqual(await store.createPlants(copied), ['created', 'created', 'same', 'taken']);
     await using snapshot = await store.openSnapshot();
     const read: CopiedPlant[] = [];
     for await (const page of snapshot.pages()) read.push(...page);

@@ -1,7 +1,6 @@
 import { limits } from '../../limits.ts';
 import { shellQuoted } from '../../store/command-text.ts';
-import { figuresOf } from '../../store/digest.ts';
-import type { PlantFigures } from '../../store/inspection.ts';
+import { figuresOf, type PlantFigures } from '../../store/inspection.ts';
 import type { StoreLocation } from '../../store/location.ts';
 import type { Store } from '../../store/store.ts';
 import type { TokenRecord } from '../../store/tokens.ts';
@@ -94,7 +93,7 @@ async function copyTokens(
 
 async function readBack(store: Store, total: number, terminal: Terminal): Promise<PlantFigures> {
   await using snapshot = await store.openSnapshot();
-  const figures = await figuresOf(snapshot, (done) =>
+  const figures = await figuresOf(snapshot.pages(), (done) =>
     terminal.showProgress(`reading back: ${done} plants`, { done, total, unit: 'plants' }),
   );
   terminal.showProgress('');

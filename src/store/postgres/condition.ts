@@ -3,7 +3,6 @@ import { type StoreError, StoreOpenError } from '../errors.ts';
 import type { PostgresLocation } from '../location.ts';
 import { schemaVersion } from '../schema-version.ts';
 import { openConnector } from './connector.ts';
-import { commitPromise } from './durability.ts';
 import { sqlState, storeError } from './errors.ts';
 import { within } from './pool.ts';
 import {
@@ -12,6 +11,7 @@ import {
   refuseOthersTables,
   versionOf,
 } from './schema.ts';
+import { commitPromise } from './session.ts';
 import { isDistributed } from './size.ts';
 import type { Query } from './transaction.ts';
 

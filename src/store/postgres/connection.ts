@@ -2,24 +2,11 @@ import type { Duplex } from 'node:stream';
 import pg from 'pg';
 import { limits } from '../../limits.ts';
 import { StoreOpenError } from '../errors.ts';
-import type { PostgresHost, PostgresLocation } from '../location.ts';
-import { cancelWork } from './cancel.ts';
+import { isSocketFolder, type PostgresHost, type PostgresLocation } from '../location.ts';
 import { passwordFor, tlsOptions } from './credentials.ts';
-import { commitPromise } from './durability.ts';
-import { readSession, type SessionSettings } from './session.ts';
+import { commitPromise, readSession, type SessionSettings } from './session.ts';
 
-export interface Connection {
-  readonly host: PostgresHost;
-  readonly client: pg.Client;
-  readonly settings: SessionSettings;
-  readonly demands: SessionDemands;
-  /** Whether either side has ended it. */
-  readonly isClosed: boolean;
-  /** Closes the connection at once. A running query rejects, and its result is unknown. */
-  destroy(): void;
-  /** Destroys it, and asks the server to cancel: a commit that waits for a standby keeps locks. */
-  giveUp(): void;
-}
+export type Connection = ReturnType<typeof connectionOf>;
 
 /** What the service demands of each transaction of a session. */
 export interface SessionDemands {
@@ -52,7 +39,7 @@ export async function openConnection(
     });
     const settings = await readSession(client, location.options);
     if (!demands.acceptsLostCommits) refuseLostCommits(settings);
-    return connectionOf({ host, client, settings, demands });
+    return connectionOf(host, client, settings, demands);
   } catch (error) {
     client.connection.stream.destroy();
     throw error;
@@ -72,18 +59,26 @@ function refuseLostCommits(settings: SessionSettings): void {
 /** The error of pg has no code. */
 const noTls = 'The server does not support SSL connections';
 
-type Session = Pick<Connection, 'host' | 'client' | 'settings' | 'demands'>;
-
-function connectionOf(session: Session): Connection {
-  const { client } = session;
+function connectionOf(
+  host: PostgresHost,
+  client: pg.Client,
+  settings: SessionSettings,
+  demands: SessionDemands,
+) {
   const { stream } = client.connection;
   return {
-    ...session,
-    get isClosed() {
+    host,
+    client,
+    settings,
+    demands,
+    /** Whether either side has ended it. */
+    get isClosed(): boolean {
       return stream.destroyed || !stream.writable;
     },
-    destroy: () => stream.destroy(),
-    giveUp() {
+    /** Closes the connection at once. A running query rejects, and its result is unknown. */
+    destroy: () => void stream.destroy(),
+    /** Destroys it, and cancels its query: a commit that waits for a standby keeps locks. */
+    giveUp(): void {
       stream.destroy();
       cancelWork(client);
     },
@@ -127,4 +122,35 @@ function containThrows(stream: Duplex): void {
       return true;
     }
   };
+}
+
+/** What the types of pg leave out. */
+interface BackendKey {
+  readonly processID: number;
+  readonly secretKey: number;
+}
+interface Cancelling extends pg.Connection {
+  connect(portOrPath: number | string, host?: string): void;
+  requestSsl(): void;
+  cancel(processID: number, secretKey: number): void;
+}
+
+/**
+ * Asks the server, over a second connection, to cancel the query of a session. The server does not
+ * tell the result. Without a cancel, the query ends by its own timeout or with the server.
+ */
+function cancelWork(client: pg.Client): void {
+  const { host, port, ssl, processID, secretKey } = client as pg.Client & BackendKey;
+  const connection = new pg.Connection({ ssl }) as Cancelling;
+  // The server hangs, so the request may fail, too.
+  connection.on('error', () => connection.stream.destroy());
+  if (ssl) connection.once('connect', () => connection.requestSsl());
+  connection.once(ssl ? 'sslconnect' : 'connect', () => {
+    connection.cancel(processID, secretKey);
+    connection.stream.end();
+  });
+  const timer = setTimeout(() => connection.stream.destroy(), limits.postgres.connectMs);
+  connection.once('end', () => clearTimeout(timer));
+  if (isSocketFolder(host)) connection.connect(`${host}/.s.PGSQL.${port}`);
+  else connection.connect(port, host);
 }

@@ -1,43 +1,33 @@
 import { StoreError, StoreOpenError } from '../errors.ts';
-import type { PostgresHost, PostgresLocation } from '../location.ts';
+import { type PostgresHost, type PostgresLocation, postgresText } from '../location.ts';
 import { type Connection, openConnection } from './connection.ts';
 import { isAtLimit } from './errors.ts';
-import { postgresText } from './location.ts';
 
-export interface Connector {
-  /** Time for a call: for each statement, and for all hosts to answer. */
-  readonly callMs: number;
-  /**
-   * Opens a session on a host that takes writes. The host that was found last comes first, unless
-   * it was passed over; then the others in turn.
-   *
-   * @throws StoreError (`unavailable`). The cause is a `StoreOpenError` if a retry cannot help,
-   * such as after a wrong password.
-   */
-  connect(): Promise<Connection>;
-  /** Tries other hosts first: after a failover, an old primary takes writes and ends none. */
-  passOver(connection: Connection): void;
-}
+export type Connector = ReturnType<typeof openConnector>;
 
-/**
- * @param callMs time for a call
- * @param onConnection gets each new connection
- */
+/** @param callMs time for a call: for each statement, and for all hosts to answer */
 export function openConnector(
   location: PostgresLocation,
   callMs: number,
   acceptsLostCommits = true,
   onConnection: (connection: Connection) => void = () => undefined,
-): Connector {
+) {
   const demands = { statementMs: callMs, acceptsLostCommits };
   const { hosts, connectMs } = location;
   /** The index of the host that is tried first. */
   let first = 0;
   return {
     callMs,
-    async connect() {
+    /**
+     * Opens a session on a host that takes writes. The host that was found last comes first, unless
+     * it was passed over; then the others in turn.
+     *
+     * @throws StoreError (`unavailable`). The cause is a `StoreOpenError` if a retry cannot help,
+     * such as after a wrong password.
+     */
+    async connect(): Promise<Connection> {
       const endMs = performance.now() + callMs;
-      const failures: HostFailure[] = [];
+      const failures: { host: PostgresHost; error: unknown }[] = [];
       // `first` may change meanwhile, and each host has one turn.
       const begin = first;
       for (const turn of hosts.keys()) {
@@ -56,15 +46,11 @@ export function openConnector(
       }
       throw connectionFailure(location, failures);
     },
-    passOver(connection) {
+    /** Tries other hosts first: after a failover, an old primary takes writes and ends none. */
+    passOver(connection: Connection): void {
       if (connection.host === hosts[first]) first = (first + 1) % hosts.length;
     },
   };
-}
-
-interface HostFailure {
-  readonly host: PostgresHost;
-  readonly error: unknown;
 }
 
 /**
@@ -73,7 +59,7 @@ interface HostFailure {
  */
 function connectionFailure(
   location: PostgresLocation,
-  failures: readonly HostFailure[],
+  failures: readonly { readonly host: PostgresHost; readonly error: unknown }[],
 ): StoreError {
   const reasons = failures.map(
     ({ host: { host, port }, error }) =>

@@ -2,12 +2,7 @@ import type { ClientConfig } from 'pg';
 import { parse } from 'pg-connection-string';
 import pgpass from 'pgpass';
 import { StoreOpenError } from '../errors.ts';
-import {
-  isSocketFolder,
-  type PostgresHost,
-  type PostgresLocation,
-  type PostgresTls,
-} from '../location.ts';
+import { isSocketFolder, type PostgresHost, type PostgresLocation } from '../location.ts';
 
 /**
  * Called for each connection: a renewed certificate counts from the next one on. Connections over a
@@ -17,7 +12,7 @@ import {
  */
 export function tlsOptions(
   { host }: PostgresHost,
-  tls: PostgresTls,
+  tls: PostgresLocation['tls'],
 ): NonNullable<ClientConfig['ssl']> {
   if (isSocketFolder(host)) return false;
   const named = Object.entries(tls).filter(([, value]) => value !== undefined);

@@ -1,25 +1,11 @@
 import { join } from 'node:path';
 import type { Engine } from '../engine.ts';
-import { firstTokenName, type PostgresLocation } from '../location.ts';
-import type { DatabaseCondition } from './condition.ts';
-import { postgresText } from './location.ts';
-import type { ScratchSchema } from './scratch.ts';
-
-/** What only a store in a database has. */
-export interface PostgresEngine extends Engine {
-  /** @throws StoreOpenError, StoreError */
-  condition(): Promise<DatabaseCondition>;
-  /** Makes a schema for a store of its own. @throws StoreOpenError, StoreError */
-  makeScratchSchema(): Promise<ScratchSchema>;
-  /** The schema version that an earlier program has made. @throws StoreOpenError, StoreError */
-  outdatedSchema(): Promise<number | undefined>;
-  /** @returns if the tables are in use, by which sessions @throws StoreOpenError, StoreError */
-  upgrade(): Promise<string | undefined>;
-}
+import { firstTokenName, type PostgresLocation, postgresText } from '../location.ts';
 
 /** Modules are loaded on use: a command on SQLite does not load `pg`. */
-export function postgresEngine(location: PostgresLocation): PostgresEngine {
+export function postgresEngine(location: PostgresLocation) {
   const text = postgresText(location);
+  const firstTokenFile = join('data', firstTokenName);
   const stores = () => import('./store.ts');
   const upgrades = () => import('./upgrade.ts');
   return {
@@ -28,21 +14,20 @@ export function postgresEngine(location: PostgresLocation): PostgresEngine {
     wholeText: text,
     name: text,
     file: undefined,
-    firstTokenFile: join('data', firstTokenName),
+    firstTokenFile,
     backupName: encodeURIComponent(location.database),
-    files() {
-      return [this.firstTokenFile];
-    },
+    files: () => [firstTokenFile],
     walBytes: () => undefined,
-    open: async (options) => (await stores()).openPostgresStore(location, options),
+    open: async (options, mayMake) =>
+      (await stores()).openPostgresStore(location, options, mayMake),
     join: async (share, options) => (await stores()).joinPostgresStore(location, share, options),
     openReader: async (readMs) => (await stores()).openPostgresReader(location, readMs),
     inspect: async (readMs, onProgress) =>
-      (await import('./inspection.ts')).inspectPostgres(location, readMs, onProgress),
+      (await import('./reader.ts')).inspectPostgres(location, readMs, onProgress),
     backUp: undefined,
     condition: async () => (await import('./condition.ts')).conditionOfPostgres(location),
     makeScratchSchema: async () => (await import('./scratch.ts')).makeScratchSchema(location),
     outdatedSchema: async () => (await upgrades()).outdatedPostgres(location),
     upgrade: async () => (await upgrades()).upgradePostgres(location),
-  };
+  } satisfies Engine & Record<string, unknown>;
 }

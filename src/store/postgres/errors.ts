@@ -74,17 +74,13 @@ export function storeError(error: unknown): StoreError {
   const message = error instanceof Error ? error.message : String(error);
   const code = sqlState(error);
   if (code === undefined) return new StoreError('unavailable', message, { cause: error });
-  // Their text may quote a plant. The log has the text.
-  if (code.startsWith('P0'))
-    return new StoreError('unavailable', ofTrigger(code), { cause: error });
+  if (code.startsWith('P0')) {
+    // Its text may quote a plant.
+    const says = 'a trigger or a function of the database has failed';
+    const remedy = 'the log has its text';
+    return new StoreError('unavailable', `${says} (SQLSTATE ${code}); ${remedy}`, { cause: error });
+  }
   const isDefect = defects.has(code.slice(0, 2)) && !mendable.has(code);
   const failure = isDefect ? 'defect' : 'unavailable';
   return new StoreError(failure, `${message} (SQLSTATE ${code})`, { cause: error });
-}
-
-function ofTrigger(code: string): string {
-  return (
-    `a trigger or a function of the database has failed (SQLSTATE ${code}); the log has its ` +
-    'text'
-  );
 }

@@ -2,42 +2,18 @@ import { limits } from '../../limits.ts';
 import {
   allOf,
   type Condition,
-  countedIn,
-  countOfNext,
   lastOfNext,
   matchConditions,
   type PlantRow,
-  type PlantStatement,
   plantColumns,
+  rowsOf,
   timeConditions,
   withCreators,
 } from '../plant-rows.ts';
 import type { Place, Window } from '../plant-search.ts';
-import type { CountedMatches, PlantFilter, PlantMatch, StoredPlant } from '../plants.ts';
+import type { PlantFilter, PlantMatch, StoredPlant } from '../plants.ts';
 import { runSteps } from './steps.ts';
 import type { Query } from './transaction.ts';
-
-export async function getPlant(query: Query, id: bigint): Promise<StoredPlant | undefined> {
-  const text = `SELECT ${plantColumns} FROM plants WHERE id = ?`;
-  const rows = await rowsOf<PlantRow>(query, { text, values: [id] });
-  return (await runSteps(query, withCreators(rows)))[0];
-}
-
-export async function countPlants(query: Query): Promise<number> {
-  const { rows } = await query('SELECT count(*) FROM plants');
-  return Number(rows[0]?.[0]);
-}
-
-/** Looks at up to `plantsMax` plants, and counts those that match. */
-export async function countPlantsAfter(
-  query: Query,
-  place: Place | undefined,
-  plantsMax: number,
-  match: PlantMatch,
-): Promise<CountedMatches> {
-  const conditions = await conditionsOf(query, match);
-  return countedIn(await rowsOf(query, countOfNext(place?.[0], plantsMax, conditions)));
-}
 
 /** An order that has an index. The columns are those of a place. */
 interface Order {
@@ -83,7 +59,7 @@ export async function plantWindow(
   ];
   const from = place === undefined ? [] : [compared(order.isBehind, place)];
   const bounds = [...from, ...order.bounds(filter)];
-  const [next] = await rowsOf<Place>(query, lastOfNext(columns, by, bounds, plantsMax));
+  const next = await runSteps(query, lastOfNext(columns, by, bounds, plantsMax));
   const to = next === undefined ? [] : [compared(order.isUpTo, next)];
   const conditions = [...from, ...to, ...(await conditionsOf(query, filter))];
   const rowsMax = Math.min(filter.limit, limits.postgres.pageRows);
@@ -104,7 +80,7 @@ export async function rowPage(
   textMax: number,
 ): Promise<{ rows: PlantRow[]; isLast: boolean }> {
   const { text, values } = allOf(conditions);
-  const rows = await rowsOf<PlantRow>(query, {
+  const statement = {
     text: `SELECT ${plantColumns}, found FROM (
       SELECT *, count(*) OVER () AS found, sum(size) OVER (ORDER BY ${order}) - size AS before FROM
         (
@@ -112,18 +88,13 @@ export async function rowPage(
         FROM plants WHERE ${text} ORDER BY ${order} LIMIT ?) AS next) AS plants
     WHERE before < ? ORDER BY ${order}`,
     values: [...values, rowsMax, textMax],
-  });
+  };
+  const rows = await runSteps(query, rowsOf<PlantRow>(statement));
   const found = Number(rows[0]?.[5] ?? 0);
   return { rows, isLast: rows.length === found && found < rowsMax };
 }
 
-async function rowsOf<Row>(query: Query, { text, values }: PlantStatement): Promise<Row[]> {
-  let number = 0;
-  const numbered = text.replaceAll('?', () => `$${(number += 1)}`);
-  return (await query(numbered, values)).rows as unknown[] as Row[];
-}
-
-async function conditionsOf(query: Query, match: PlantMatch): Promise<Condition[]> {
+export async function conditionsOf(query: Query, match: PlantMatch): Promise<Condition[]> {
   const collate = match.nameContains === undefined ? '' : await collation(query);
   const nameContains = `strpos(upper(name${collate}), upper(?::text${collate})) > 0`;
   return runSteps(query, matchConditions(match, nameContains));

@@ -1,11 +1,6 @@
-import type { NewPlant, Plant } from '../../contract/plant.ts';
+import { isSamePlant, type NewPlant, type Plant } from '../../contract/plant.ts';
 import { StoreError } from '../errors.ts';
-import {
-  type CopiedPlant,
-  type CreateOutcome,
-  outcomeBeside,
-  type PlantToCreate,
-} from '../plants.ts';
+import type { CopiedPlant, CreateOutcome, PlantToCreate } from '../plants.ts';
 import type { Query } from './transaction.ts';
 
 /**
@@ -45,7 +40,7 @@ export async function createPlants(
         `the database neither takes the plant ${plant.id} nor has it`,
       );
     if (present === plant) return 'created';
-    return outcomeBeside(present, plant);
+    return isSamePlant(present, plant) ? 'same' : 'taken';
   });
   if (found.size > 0) await confirm(query);
   return outcomes;

@@ -3,22 +3,13 @@ import { limits } from '../../limits.ts';
 import type { SharedCounter } from '../../threads/shared-counter.ts';
 import { setDeadline } from '../deadline.ts';
 import { StoreError } from '../errors.ts';
+import type { PostgresLocation } from '../location.ts';
 import type { Connection } from './connection.ts';
-import type { Connector } from './connector.ts';
+import { type Connector, openConnector } from './connector.ts';
 import { isAtLimit, isServerLost, isUndone, storeError } from './errors.ts';
 import { type Query, queryOn } from './transaction.ts';
 
-export interface Pool {
-  /**
-   * Runs work on a connection of its own, and again if it has certainly changed nothing. After the
-   * time of a call the connection is cut; the result is then unknown.
-   *
-   * @throws StoreError
-   */
-  run<T>(work: (query: Query) => Promise<T>): Promise<T>;
-  /** Refuses waiting work, and cuts running work. */
-  close(): void;
-}
+export type Pool = ReturnType<typeof openPool>;
 
 /**
  * Connections are opened on demand. Work that cannot open one waits for one that is in use. When
@@ -30,11 +21,7 @@ export interface Pool {
  * server or the role has too many. The pools that have several then give one up. Without the
  * counter, such a pool refuses its work.
  */
-export function openPool(
-  connector: Connector,
-  connectionsMax: number,
-  starving?: SharedCounter,
-): Pool {
+export function openPool(connector: Connector, connectionsMax: number, starving?: SharedCounter) {
   const idle: Connection[] = [];
   const busy = new Set<Connection>();
   /** Work that waits for a connection, the longest waiting first. */
@@ -65,6 +52,7 @@ export function openPool(
     const waiter = Promise.withResolvers<Connection>();
     const cancelDeadline = setDeadline(deadlineMs - performance.now(), () => {
       waiting.splice(waiting.indexOf(waiter), 1);
+      const allInUse = 'all connections to the database were in use for too long';
       waiter.reject(refusal ?? new StoreError('unavailable', allInUse));
     });
     waiting.push(waiter);
@@ -156,7 +144,13 @@ export function openPool(
   }
 
   return {
-    async run(work) {
+    /**
+     * Runs work on a connection of its own, and again if it has certainly changed nothing. After
+     * the time of a call the connection is cut; the result is then unknown.
+     *
+     * @throws StoreError
+     */
+    async run<T>(work: (query: Query) => Promise<T>): Promise<T> {
       const deadlineMs = performance.now() + connector.callMs;
       try {
         return await retryUndone(() => attempt(work, deadlineMs), deadlineMs);
@@ -164,7 +158,8 @@ export function openPool(
         throw storeError(error);
       }
     },
-    close() {
+    /** Refuses waiting work, and cuts running work. */
+    close(): void {
       isOpen = false;
       starve(false);
       for (const connection of [...idle.splice(0), ...busy]) connection.destroy();
@@ -193,14 +188,13 @@ async function retryUndone<T>(attempt: () => Promise<T>, deadlineMs: number): Pr
   }
 }
 
-const allInUse = 'all connections to the database were in use for too long';
-
-/** Runs work on a new connection. @throws StoreError */
+/** Runs work on a new connection. @param callMs time for the work @throws StoreError */
 export async function runOnce<T>(
-  connector: Connector,
+  location: PostgresLocation,
+  callMs: number,
   work: (query: Query) => Promise<T>,
 ): Promise<T> {
-  const pool = openPool(connector, 1);
+  const pool = openPool(openConnector(location, callMs), 1);
   try {
     return await pool.run(work);
   } finally {

@@ -1,18 +1,21 @@
+import { limits } from '../../limits.ts';
 import { commandOn } from '../command-text.ts';
-import { NoStoreError } from '../errors.ts';
-import type { PostgresLocation } from '../location.ts';
+import { StoreError, StoreOpenError } from '../errors.ts';
+import { figuresOf, type Inspection, type OnProgress } from '../inspection.ts';
+import { type PostgresLocation, postgresText } from '../location.ts';
+import { countPlants, countPlantsAfter, getPlant, plantOf } from '../plant-rows.ts';
 import { searchesIn } from '../plant-search.ts';
+import type { CopiedPlant, PlantSnapshot } from '../plants.ts';
 import { reads } from '../small-tables.ts';
 import { callsOf } from '../steps.ts';
 import type { StoreReader } from '../store.ts';
-import type { Connector } from './connector.ts';
-import { postgresText } from './location.ts';
-import { byId, countPlantsAfter, getPlant, newestFirst, plantWindow } from './plant-rows.ts';
-import type { Pool } from './pool.ts';
+import { type Connector, openConnector } from './connector.ts';
+import { DATA_CORRUPTED, INDEX_CORRUPTED, sqlState, storeError } from './errors.ts';
+import { byId, conditionsOf, newestFirst, plantWindow, rowPage } from './plant-rows.ts';
+import { type Pool, runOnce, within } from './pool.ts';
 import { refuseHiddenSchema, versionOf } from './schema.ts';
-import { openPostgresSnapshot } from './snapshot.ts';
 import { runSteps } from './steps.ts';
-import type { Query } from './transaction.ts';
+import { type Query, snapshot } from './transaction.ts';
 
 export function readerOn(
   location: PostgresLocation,
@@ -23,11 +26,15 @@ export function readerOn(
   const close = async () => pool.close();
   return {
     location: postgresText(location),
-    getPlant: (id) => read((query) => getPlant(query, id)),
+    getPlant: (id) => read((query) => runSteps(query, getPlant(id))),
     ...searchesIn({
       windowAfter: (...window) => read((query) => plantWindow(query, byId, ...window)),
       windowBefore: (...window) => read((query) => plantWindow(query, newestFirst, ...window)),
-      countAfter: (...window) => read((query) => countPlantsAfter(query, ...window)),
+      countAfter: (after, plantsMax, match) =>
+        read(async (query) => {
+          const conditions = await conditionsOf(query, match);
+          return runSteps(query, countPlantsAfter(after, plantsMax, conditions));
+        }),
     }),
     openSnapshot: () => openPostgresSnapshot(connector),
     ...callsOf(reads, (begin) => read((query) => runSteps(query, begin()))),
@@ -41,9 +48,75 @@ export async function demandStore(query: Query, location: PostgresLocation): Pro
   const version = await versionOf(query);
   if (version > 0) return version;
   await refuseHiddenSchema(query);
-  throw new NoStoreError(
+  throw new StoreOpenError(
     `there is no store in ${postgresText(location)}; name the store with --store or ` +
       'PLANT_STORE_STORE, or make one there with ' +
       `${commandOn(postgresText(location), 'serve')}`,
   );
+}
+
+/** A read transaction on its own connection. @throws StoreError */
+async function openPostgresSnapshot(connector: Connector): Promise<PlantSnapshot> {
+  const connection = await connector.connect();
+  const run = <T>(work: (query: Query) => Promise<T>) =>
+    within(connection, connector.callMs, work).catch((error) => {
+      throw storeError(error);
+    });
+  try {
+    // The first read takes the snapshot. A slow reader may pause between two pages.
+    await run(async (query) => {
+      await query.begin(snapshot);
+      await query('SELECT 1 FROM plants LIMIT 1');
+    });
+  } catch (error) {
+    connection.destroy();
+    throw error;
+  }
+  return {
+    countPlants: () => run((query) => runSteps(query, countPlants())),
+    pages: () => pagesOf(run),
+    [Symbol.asyncDispose]: async () => connection.destroy(),
+  };
+}
+
+async function* pagesOf(
+  run: <T>(work: (query: Query) => Promise<T>) => Promise<T>,
+): AsyncGenerator<readonly CopiedPlant[]> {
+  const { snapshotPagePlants, snapshotPageChars } = limits.store;
+  let after: bigint | undefined;
+  for (;;) {
+    const next = [['id > ?', after]] as const;
+    const { rows, isLast } = await run((query) =>
+      rowPage(query, 'id', next, snapshotPagePlants, snapshotPageChars),
+    );
+    if (rows.length > 0) yield rows.map(plantOf);
+    if (isLast) return;
+    after = rows.at(-1)?.[0];
+  }
+}
+
+/** Reads all plants at one moment; the server checks pages. @throws StoreOpenError, StoreError */
+export async function inspectPostgres(
+  location: PostgresLocation,
+  readMs: number,
+  onProgress: OnProgress,
+): Promise<Inspection> {
+  try {
+    const schemaVersion = await runOnce(location, readMs, (query) => demandStore(query, location));
+    await using snapshot = await openPostgresSnapshot(openConnector(location, readMs));
+    return {
+      schemaVersion,
+      ...(await figuresOf(snapshot.pages(), (plants) =>
+        onProgress(`reading the plants: ${plants}`),
+      )),
+    };
+  } catch (error) {
+    if (isDamage(error)) return { fault: `is damaged (${(error as Error).message})` };
+    throw error;
+  }
+}
+
+function isDamage(error: unknown): boolean {
+  const state = error instanceof StoreError ? sqlState(error.cause) : undefined;
+  return state === DATA_CORRUPTED || state === INDEX_CORRUPTED;
 }

@@ -47,7 +47,10 @@ export async function ensureSchema(query: Query): Promise<boolean> {
     await refuseHiddenSchema(query);
     await refuseOthersTables(query);
     try {
-      isNew = await inTransaction(query, () => makeStore(query));
+      isNew = await inTransaction(query, async () => {
+        await makeTables(query);
+        return (await query(insertVersion, [schemaVersion])).rowCount === 1;
+      });
     } catch (error) {
       if (tries === triesMax || !isMadeByOthers(error)) throw error;
     }
@@ -55,13 +58,8 @@ export async function ensureSchema(query: Query): Promise<boolean> {
   return isNew;
 }
 
-/** @returns false if another node has made the store */
-async function makeStore(query: Query): Promise<boolean> {
-  await makeTables(query);
-  const insert =
-    'INSERT INTO plant_store (id, schema_version) VALUES (1, $1) ON CONFLICT (id) DO NOTHING';
-  return (await query(insert, [schemaVersion])).rowCount === 1;
-}
+const insertVersion =
+  'INSERT INTO plant_store (id, schema_version) VALUES (1, $1) ON CONFLICT (id) DO NOTHING';
 
 /** Makes the tables and indexes that are missing. */
 export async function makeTables(query: Query): Promise<void> {
@@ -74,20 +72,14 @@ export async function makeTables(query: Query): Promise<void> {
 
 /** 0 if there is no store yet. @throws StoreOpenError for an unknown schema */
 export async function versionOf(query: Query): Promise<number> {
-  const version = await readVersion(query);
+  const select = 'SELECT schema_version FROM plant_store WHERE id = 1';
+  const found = await query(select).catch((error) => {
+    if (sqlState(error) !== UNDEFINED_TABLE) throw error;
+  });
+  const version = Number(found?.rows[0]?.[0] ?? 0);
   const fault = version === 0 ? undefined : unknownVersion(version, releasedVersions);
   if (fault === undefined) return version;
   throw new StoreOpenError(`the store in the database ${fault}`);
-}
-
-async function readVersion(query: Query): Promise<number> {
-  try {
-    const { rows } = await query('SELECT schema_version FROM plant_store WHERE id = 1');
-    return Number(rows[0]?.[0] ?? 0);
-  } catch (error) {
-    if (sqlState(error) === UNDEFINED_TABLE) return 0;
-    throw error;
-  }
 }
 
 /**

@@ -2,23 +2,16 @@ import { randomBytes } from 'node:crypto';
 import { limits } from '../../limits.ts';
 import { type StoreError, StoreOpenError } from '../errors.ts';
 import type { PostgresLocation } from '../location.ts';
-import { openConnector } from './connector.ts';
 import { INSUFFICIENT_PRIVILEGE, sqlState } from './errors.ts';
 import { runOnce } from './pool.ts';
-import type { Query } from './transaction.ts';
-
-export interface ScratchSchema {
-  readonly name: string;
-  readonly location: PostgresLocation;
-  /** Drops the schema and its content. @throws StoreError */
-  drop(): Promise<void>;
-}
 
 /** Makes a schema that no other program uses. @throws StoreOpenError, StoreError */
-export async function makeScratchSchema(location: PostgresLocation): Promise<ScratchSchema> {
+export async function makeScratchSchema(location: PostgresLocation) {
+  const { scratchMs } = limits.postgres;
   const name = `plant_store_scratch_${randomBytes(8).toString('hex')}`;
   const options = `${location.options ?? ''} -csearch_path=${name}`.trim();
-  await once(location, (query) => query(`CREATE SCHEMA ${name}`)).catch((error: StoreError) => {
+  const create = `CREATE SCHEMA ${name}`;
+  await runOnce(location, scratchMs, (query) => query(create)).catch((error: StoreError) => {
     if (sqlState(error.cause) !== INSUFFICIENT_PRIVILEGE) throw error;
     const { user, database } = location;
     throw new StoreOpenError(
@@ -26,18 +19,15 @@ export async function makeScratchSchema(location: PostgresLocation): Promise<Scr
         `GRANT CREATE ON DATABASE ${database} TO ${user}`,
     );
   });
+  // Of two parameters with one name, the last counts.
+  const separator = location.url.includes('?') ? '&' : '?';
+  const url = `${location.url}${separator}options=${encodeURIComponent(options)}`;
   return {
     name,
-    location: { ...location, options, url: withOptions(location.url, options) },
-    drop: async () => void (await once(location, (query) => query(`DROP SCHEMA ${name} CASCADE`))),
+    location: { ...location, options, url },
+    /** Drops the schema and its content. @throws StoreError */
+    async drop(): Promise<void> {
+      await runOnce(location, scratchMs, (query) => query(`DROP SCHEMA ${name} CASCADE`));
+    },
   };
-}
-
-/** Of two parameters with one name, the last counts. */
-function withOptions(url: string, options: string): string {
-  return `${url}${url.includes('?') ? '&' : '?'}options=${encodeURIComponent(options)}`;
-}
-
-function once<T>(location: PostgresLocation, work: (query: Query) => Promise<T>): Promise<T> {
-  return runOnce(openConnector(location, limits.postgres.scratchMs), work);
 }

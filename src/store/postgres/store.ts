@@ -1,32 +1,21 @@
 import { randomBytes } from 'node:crypto';
 import { limits } from '../../limits.ts';
-import {
-  count,
-  type Measures,
-  measuresIn,
-  measuresMemory,
-  observe,
-  plantsBounds,
-  secondsBounds,
-  sumOf,
-  writerLayout,
-} from '../../threads/measures.ts';
+import { count, measuresIn, sumOf, writerLayout } from '../../threads/measures.ts';
 import { sharedCounter, sharedMemory } from '../../threads/shared-counter.ts';
-import type { OpenOptions, StoreOptions } from '../engine.ts';
-import type { PostgresLocation } from '../location.ts';
+import type { StoreOptions } from '../engine.ts';
+import { type PostgresLocation, postgresText } from '../location.ts';
 import { demandNewest } from '../schema-version.ts';
 import { changes } from '../small-tables.ts';
 import { callsOf } from '../steps.ts';
 import type { CommitPromise, SharedStore, Store, StoreReader, StoreShare } from '../store.ts';
+import { measured, openShares } from '../write-measures.ts';
 import type { Connection } from './connection.ts';
 import { openConnector } from './connector.ts';
-import { commitPromise } from './durability.ts';
-import { beat, forgetOldBeats } from './heartbeat.ts';
-import { postgresText } from './location.ts';
 import { createPlants } from './plants.ts';
-import { openPool, type Pool } from './pool.ts';
+import { openPool } from './pool.ts';
 import { demandStore, readerOn } from './reader.ts';
 import { ensureSchema, refuseChangedTables } from './schema.ts';
+import { commitPromise } from './session.ts';
 import { plantsBytes } from './size.ts';
 import { runChange } from './steps.ts';
 import type { Query } from './transaction.ts';
@@ -39,16 +28,10 @@ import type { Query } from './transaction.ts';
  */
 export async function openPostgresStore(
   location: PostgresLocation,
-  options: OpenOptions,
+  options: StoreOptions,
+  mayMake: boolean,
 ): Promise<SharedStore> {
-  const { mayMake } = options;
-  const writers: Measures<typeof writerLayout>[] = [];
-  const { memory } = sharedMemory(['memory']);
-  const share = () => {
-    const measures = measuresMemory(writerLayout);
-    writers.push(measuresIn(writerLayout, measures));
-    return { memory, measures };
-  };
+  const { writers, share } = openShares(sharedMemory(['memory']).memory);
   const { pool, store, promise } = connected(location, share(), options);
   let isNew = false;
   try {
@@ -118,30 +101,35 @@ function connected(
   // One more connection: tokens are read while all others create plants.
   const starving = sharedCounter(share.memory);
   const pool = openPool(connector, limits.postgres.batchesMax + 1, starving);
-  const store = {
+  const node = randomBytes(8).readBigInt64BE();
+  const confirm = (query: Query) => beat(query, node, Date.now());
+  const store: Store = {
     ...readerOn(location, connector, pool),
-    ...writesOn(pool, measures),
+    batchesMax: limits.postgres.batchesMax,
+    createPlants: (plants) =>
+      measured(
+        measures,
+        pool.run((query) => createPlants(query, plants, Date.now(), confirm)),
+      ),
+    ...callsOf(changes, (begin) => pool.run((query) => runChange(query, begin()))),
+    beat: (atMs) => pool.run((query) => beat(query, node, atMs)),
   };
   return { pool, store, promise: () => promise };
 }
 
-type Writes = Omit<Store, keyof StoreReader>;
+/** A row for each node: no node waits. `forgetOldBeats` removes rows of stopped nodes. */
+async function beat(query: Query, node: bigint, atMs: number): Promise<void> {
+  await query(
+    `INSERT INTO heartbeat (node, beaten_at) VALUES ($1, $2) ON CONFLICT (node) DO UPDATE
+      SET beaten_at = excluded.beaten_at`,
+    [node, atMs],
+  );
+}
 
-function writesOn(pool: Pool, measures: Measures<typeof writerLayout>): Writes {
-  const node = randomBytes(8).readBigInt64BE();
-  const write = <T>(work: (query: Query) => Promise<T>) => pool.run(work);
-  const confirm = (query: Query) => beat(query, node, Date.now());
-  return {
-    batchesMax: limits.postgres.batchesMax,
-    async createPlants(plants) {
-      const startedMs = performance.now();
-      const outcomes = await write((query) => createPlants(query, plants, Date.now(), confirm));
-      observe(measures.commitSeconds, secondsBounds, (performance.now() - startedMs) / 1_000);
-      observe(measures.batchPlants, plantsBounds, plants.length);
-      return outcomes;
-    },
-    copyPlants: (plants) => write((query) => createPlants(query, plants, 0, confirm)),
-    ...callsOf(changes, (begin) => write((query) => runChange(query, begin()))),
-    beat: (atMs) => write((query) => beat(query, node, atMs)),
-  };
+async function forgetOldBeats(query: Query, nowMs: number): Promise<void> {
+  // One far in the future is of a clock that was ahead, and would hide the last one.
+  await query('DELETE FROM heartbeat WHERE NOT beaten_at BETWEEN $1 AND $2', [
+    nowMs - limits.postgres.heartbeatKeptMs,
+    nowMs + limits.postgres.heartbeatKeptMs,
+  ]);
 }

@@ -2,7 +2,6 @@ import { limits } from '../../limits.ts';
 import { StoreOpenError } from '../errors.ts';
 import type { PostgresLocation } from '../location.ts';
 import { schemaVersion, tokenUpgrade } from '../schema-version.ts';
-import { openConnector } from './connector.ts';
 import { INSUFFICIENT_PRIVILEGE, LOCK_NOT_AVAILABLE, sqlState } from './errors.ts';
 import { runOnce } from './pool.ts';
 import { makeTables, refuseChangedTables, versionOf } from './schema.ts';
@@ -10,7 +9,7 @@ import { inTransaction, type Query } from './transaction.ts';
 
 /** @returns the version of an older schema; otherwise undefined @throws StoreOpenError */
 export async function outdatedPostgres(location: PostgresLocation): Promise<number | undefined> {
-  const version = await once(location, versionOf);
+  const version = await runOnce(location, limits.postgres.upgradeStepMs, versionOf);
   return version === 0 || version === schemaVersion ? undefined : version;
 }
 
@@ -22,7 +21,7 @@ export async function outdatedPostgres(location: PostgresLocation): Promise<numb
  * @throws StoreOpenError, StoreError
  */
 export function upgradePostgres(location: PostgresLocation): Promise<string | undefined> {
-  return once(location, async (query) => {
+  return runOnce(location, limits.postgres.upgradeStepMs, async (query) => {
     try {
       await inTransaction(query, () => upgradeTables(query));
       return undefined;
@@ -69,8 +68,4 @@ async function sessionsOnTables(query: Query): Promise<string> {
     [limits.postgres.upgradeLockMs],
   );
   return rows.map(([session]) => session).join(', ') || 'a session that has ended meanwhile';
-}
-
-function once<T>(location: PostgresLocation, work: (query: Query) => Promise<T>): Promise<T> {
-  return runOnce(openConnector(location, limits.postgres.upgradeStepMs), work);
 }

@@ -68,7 +68,7 @@ async function copyPages(
   }
 }
 
-/** Turns a closed store into one plain file without a WAL, on disk. */
+/** Turns a store that no connection has open into one plain file without a WAL, on disk. */
 export function sealBackup(path: string): void {
   {
     using db = new DatabaseSync(path);

@@ -5,38 +5,21 @@ import { linkDurably, makeFolderDurably, syncFolder } from '../../disk/files.ts'
 import { StoreOpenError } from '../errors.ts';
 import { sqliteCompanions } from '../location.ts';
 import { isThere, opening } from './database.ts';
-import {
-  SQLITE_BUSY,
-  SQLITE_CORRUPT,
-  SQLITE_NOTADB,
-  SQLITE_READONLY,
-  sqliteCode,
-} from './errors.ts';
+import { isNoDatabase, SQLITE_BUSY, SQLITE_READONLY, sqliteCode } from './errors.ts';
 import { schemaVersionOf } from './schema.ts';
 
-/** A store, or the place for one, closed to other processes until disposal. */
-export interface ClaimedStore extends Disposable {
-  /**
-   * Moves the file `copy`, from a folder beside the store, to the place of the store. At every
-   * moment one of the two stands there.
-   *
-   * @param keptPath new name of the replaced store
-   * @returns whether there was a store
-   * @throws StoreOpenError if `keptPath` is taken, or another process has made a store meanwhile
-   */
-  replaceBy(copy: string, keptPath: string): boolean;
-}
-
 /**
+ * Locks a store, or the place for one, against all other processes until disposal.
+ *
  * @param mayHoldPlants whether to accept a store with plants, or any other file
  * @throws StoreOpenError if another process has the store open, or the content is not accepted
  */
-export function claimSqliteStore(path: string, mayHoldPlants: boolean): ClaimedStore {
+export function claimSqliteStore(path: string, mayHoldPlants: boolean) {
   return opening(path, () => {
     makeFolderDurably(dirname(path));
     const db = isThere(path) ? openAlone(path, mayHoldPlants) : undefined;
     return {
-      replaceBy: (copy, keptPath) => replace(path, copy, keptPath),
+      replaceBy: (copy: string, keptPath: string) => replace(path, copy, keptPath),
       [Symbol.dispose]: () => db?.close(),
     };
   });
@@ -79,11 +62,6 @@ function isDatabase(path: string, mayHoldPlants: boolean): boolean {
   }
 }
 
-function isNoDatabase(error: unknown): boolean {
-  const code = sqliteCode(error);
-  return code === SQLITE_NOTADB || code === SQLITE_CORRUPT;
-}
-
 function refusePlants(db: DatabaseSync, path: string): void {
   if (
     schemaVersionOf(db, path) === 0 ||
@@ -95,6 +73,14 @@ function refusePlants(db: DatabaseSync, path: string): void {
   );
 }
 
+/**
+ * Moves the file `copy`, from a folder beside the store, to the place of the store. At every moment
+ * one of the two stands there.
+ *
+ * @param keptPath new name of the replaced store
+ * @returns whether there was a store
+ * @throws StoreOpenError if `keptPath` is taken, or another process has made a store meanwhile
+ */
 function replace(path: string, copy: string, keptPath: string): boolean {
   const isThere = existsSync(path);
   // The second name comes first: at every moment a store has the first name.

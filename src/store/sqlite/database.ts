@@ -6,7 +6,7 @@ import { isSystemError, makeFile, makeFolderDurably } from '../../disk/files.ts'
 import { obstacleTo, obstacleToRoom } from '../../disk/obstacle.ts';
 import { limits } from '../../limits.ts';
 import { commandOn } from '../command-text.ts';
-import { NoStoreError, StoreError, StoreOpenError } from '../errors.ts';
+import { StoreError, StoreOpenError } from '../errors.ts';
 import { defaultStorePath } from '../location.ts';
 import { demandNewest } from '../schema-version.ts';
 import {
@@ -45,7 +45,13 @@ export function openForWriting(
     }
     setDurability(db);
     enterWalMode(db, path);
-    const isNew = version === 0 && inTransaction(db, openMs, () => makeSchema(db, path));
+    const make = () => {
+      // Another process may have been first.
+      if (schemaVersionOf(db, path) > 0) return false;
+      makeTables(db);
+      return true;
+    };
+    const isNew = version === 0 && inTransaction(db, openMs, make);
     refuseDamage(db, path);
     syncByCheckpoint(db);
     prepareWrites(db);
@@ -84,21 +90,9 @@ export function demandNewestFile(version: number, path: string): void {
   demandNewest(version, `the store at ${path}`, textOf(path));
 }
 
-/** @returns false if another process was first */
-function makeSchema(db: DatabaseSync, path: string): boolean {
-  if (schemaVersionOf(db, path) > 0) return false;
-  makeTables(db);
-  return true;
-}
-
 /** @throws if this process may not look there */
 export function isThere(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false }) !== undefined;
-}
-
-/** @throws StoreOpenError */
-function demandThere(path: string): void {
-  if (!isThere(path)) throw noStore(path);
 }
 
 function noStore(path: string): StoreOpenError {
@@ -109,7 +103,7 @@ function noStore(path: string): StoreOpenError {
     return new StoreOpenError(`there is no store at ${whole}: ${obstacle}, or ${named}`);
   const typed = path === defaultStorePath ? `the default ${path}` : path;
   const where = isAbsolute(path) ? '' : ` (${typed} is relative to the current folder)`;
-  return new NoStoreError(
+  return new StoreOpenError(
     `there is no store at ${whole}${where}; ${named}, or make one there with ` +
       `${commandOn(textOf(path), 'serve')}`,
   );
@@ -119,22 +113,18 @@ function textOf(path: string): string {
   return `sqlite:${resolve(path)}`;
 }
 
-/** Settings of each connection that writes, not of the file: a commit returns after the sync. */
+/**
+ * Settings of each connection that writes, not of the file: a commit returns after the sync. On
+ * macOS, fsync(2) leaves data in the cache of the drive. A thread of its own checkpoints.
+ */
 export function setDurability(db: DatabaseSync): void {
-  db.exec('PRAGMA synchronous = FULL');
-  // On macOS, fsync(2) leaves data in the cache of the drive.
-  db.exec('PRAGMA fullfsync = ON');
-  // A thread of its own checkpoints (`prepareCheckpoints`).
-  db.exec('PRAGMA wal_autocheckpoint = 0');
-  db.exec(`PRAGMA journal_size_limit = ${limits.sqlite.walBytesKept}`);
+  db.exec(`PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA wal_autocheckpoint = 0;
+    PRAGMA journal_size_limit = ${limits.sqlite.walBytesKept}`);
 }
 
 /**
- * Bytes that the WAL keeps when it begins again after it was copied whole.
- *
- * A Litestream that comes back looks for the last page that it knows in the WAL. Behind the new
- * beginning it would find the page still, and would miss what was written after the page. So the
- * WAL of a store that Litestream has followed keeps nothing.
+ * Bytes that the WAL keeps when it begins again after it was copied whole: none if Litestream has
+ * followed the store. It would take a page behind the new beginning for the last that it knows.
  */
 export function walBytesKept(db: DatabaseSync): number {
   const litestream = "SELECT 1 FROM sqlite_schema WHERE name = '_litestream_seq'";
@@ -180,9 +170,8 @@ function damaged(path: string, what: string, cause?: unknown): StoreOpenError {
  */
 export function openForReading(path: string): ReadFile {
   const open = () => {
-    demandThere(path);
-    const file = openToRead(path);
-    if (schemaVersionOf(file.db, path) > 0) return file;
+    const file = isThere(path) ? openToRead(path) : undefined;
+    if (file && schemaVersionOf(file.db, path) > 0) return file;
     throw noStore(path);
   };
   return opening(path, open, constants.R_OK);
@@ -264,37 +253,25 @@ export function opening<T>(path: string, open: () => T, mode = constants.R_OK | 
     }
     if (sqliteCode(error) === SQLITE_CORRUPT) throw damaged(path, (error as Error).message, error);
     const whole = resolve(path);
-    const obstacle = obstacleToStore(whole, mode) ?? lackOfRoom(whole, error);
-    if (obstacle !== undefined) {
-      throw new StoreOpenError(
-        `cannot open the store at ${whole}: ${obstacle}, or choose another store with --store`,
-        { cause: error },
-      );
-    }
-    const reason = error instanceof Error ? error.message : String(error);
+    const obstacle =
+      obstacleToStore(whole, mode, error) ??
+      `${(error as Error).message}; check that the file and its folder exist and are writable`;
     throw new StoreOpenError(
-      `cannot open the store at ${whole} (${reason}); check that the file and its folder ` +
-        'exist and are writable, or choose another with --store',
+      `cannot open the store at ${whole}: ${obstacle}, or choose another store with --store`,
       { cause: error },
     );
   }
 }
 
-/** SQLite keeps its files beside the target of a link. */
-function obstacleToStore(path: string, mode: number): string | undefined {
+/** SQLite makes further files to open a store, beside the target of a link. */
+function obstacleToStore(path: string, mode: number, error: unknown): string | undefined {
   const file = existsSync(path) ? realpathSync(path) : path;
-  return (
+  const obstacle =
     obstacleTo(path, mode) ??
     folderAt(path) ??
     obstacleTo(`${file}-wal`, mode) ??
-    obstacleTo(`${file}-shm`, mode)
-  );
-}
-
-/** Why the files that SQLite makes to open a store could not be made. */
-function lackOfRoom(path: string, error: unknown): string | undefined {
-  if (!mayBeLackOfRoom(error) && !isSystemError(error)) return undefined;
-  const file = existsSync(path) ? realpathSync(path) : path;
+    obstacleTo(`${file}-shm`, mode);
+  if (obstacle !== undefined || !(mayBeLackOfRoom(error) || isSystemError(error))) return obstacle;
   return obstacleToRoom(nearestExisting(dirname(file)), limits.sqlite.startBytes);
 }
 

@@ -1,33 +1,15 @@
-import { existsSync, realpathSync, statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { basename, dirname, extname, join, resolve } from 'node:path';
 import { withoutLinks } from '../../disk/files.ts';
 import type { Engine } from '../engine.ts';
-import type { OnProgress, StoreFault, StoreFigures } from '../inspection.ts';
+import type { Inspection, OnProgress } from '../inspection.ts';
 import { firstTokenName, type SqliteLocation, sqliteCompanions } from '../location.ts';
-import type { ClaimedStore } from './claim.ts';
-
-/** What only a store in a file has. */
-export interface SqliteEngine extends Engine {
-  walBytes(): number;
-  /** Checks a backup, or any other file, and counts its plants. @throws StoreError */
-  inspectBackup(onProgress: OnProgress): Promise<StoreFigures | StoreFault>;
-  /** Turns a store that no connection has open into one plain, synced file, as `backUp` does. */
-  seal(): Promise<void>;
-  /**
-   * Locks out all other processes, also if there is no store yet.
-   *
-   * @throws StoreOpenError if the store is open elsewhere, or holds plants and may not
-   */
-  claim(mayHoldPlants: boolean): Promise<ClaimedStore>;
-  /** The schema version that an earlier program has made. @throws StoreOpenError */
-  outdatedSchema(): Promise<number | undefined>;
-  /** Migrates the schema to the version of this program. @throws StoreOpenError */
-  upgrade(): Promise<void>;
-}
 
 /** Modules are loaded on use: a short command loads no store. */
-export function sqliteEngine({ path }: SqliteLocation): SqliteEngine {
+export function sqliteEngine({ path }: SqliteLocation) {
   const firstTokenFile = join(dirname(path), firstTokenName);
+  // SQLite keeps its files beside the target of a link.
+  const fileWith = (ending: string) => withoutLinks(path) + ending;
   const stores = () => import('./store.ts');
   const tasks = () => import('./tasks.ts');
   const upgrades = () => import('./upgrade.ts');
@@ -39,29 +21,25 @@ export function sqliteEngine({ path }: SqliteLocation): SqliteEngine {
     file: path,
     firstTokenFile,
     backupName: basename(path, extname(path)),
-    files() {
-      // SQLite keeps its files beside the target of a link.
-      const database = withoutLinks(path);
-      return [database, ...sqliteCompanions.map((ending) => database + ending), firstTokenFile];
-    },
+    files: () => [...['', ...sqliteCompanions].map(fileWith), firstTokenFile],
     walBytes() {
       if (!existsSync(path)) return 0;
-      // SQLite keeps the WAL beside the target of a link.
-      return statSync(`${realpathSync.native(path)}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+      return statSync(fileWith('-wal'), { throwIfNoEntry: false })?.size ?? 0;
     },
-    open: async ({ callMs, mayMake }) => (await stores()).openSqliteStore(path, callMs, mayMake),
+    open: async ({ callMs }, mayMake) => (await stores()).openSqliteStore(path, callMs, mayMake),
     join: async (share, { callMs }) => (await stores()).joinSqliteStore(path, share, callMs),
     openReader: async () => (await import('./reader.ts')).openSqliteReader(path),
     inspect: async (_, onProgress) =>
       (await tasks()).runTask({ task: 'read the store', path }, onProgress),
     backUp: async (copyPath, onProgress) =>
-      (await tasks()).runTask({ task: 'copy the store', storePath: path, copyPath }, onProgress),
-    inspectBackup: async (onProgress) =>
-      (await tasks()).runTask({ task: 'read the file', path }, onProgress),
+      (await tasks()).runTask({ task: 'copy the store', path, copyPath }, onProgress),
+    /** Checks a backup, or any other file, and counts its plants. @throws StoreError */
+    inspectBackup: async (onProgress: OnProgress) =>
+      (await tasks()).runTask<Inspection>({ task: 'read the file', path }, onProgress),
     seal: async () => (await import('./backup.ts')).sealBackup(path),
-    claim: async (mayHoldPlants) =>
+    claim: async (mayHoldPlants: boolean) =>
       (await import('./claim.ts')).claimSqliteStore(path, mayHoldPlants),
     outdatedSchema: async () => (await upgrades()).outdatedSchemaOfSqlite(path),
     upgrade: async () => (await upgrades()).upgradeSqlite(path),
-  };
+  } satisfies Engine & Record<string, unknown>;
 }

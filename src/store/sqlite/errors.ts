@@ -31,6 +31,11 @@ const lacksOfRoom = new Set([SQLITE_READONLY, SQLITE_IOERR, SQLITE_FULL, SQLITE_
 /** After a failed read, write or sync the connection is unreliable. */
 const fatal = new Set([SQLITE_IOERR, SQLITE_CORRUPT, SQLITE_NOTADB]);
 
+/** Whether a file is no database, or a damaged one. */
+export function isNoDatabase(error: unknown): boolean {
+  return [SQLITE_NOTADB, SQLITE_CORRUPT].includes(sqliteCode(error) as number);
+}
+
 /** The primary result code of an error that SQLite threw, or undefined for any other error. */
 export function sqliteCode(error: unknown): number | undefined {
   const code = extendedCode(error);

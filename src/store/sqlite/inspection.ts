@@ -1,38 +1,32 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { openDigest } from '../digest.ts';
-import type { OnProgress, PlantFigures, StoreFault, StoreFigures } from '../inspection.ts';
+import { figuresOf, type Inspection, type OnProgress } from '../inspection.ts';
+import { countPlants } from '../plant-rows.ts';
 import { unknownVersion } from '../schema-version.ts';
-import { openForReading } from './database.ts';
 import { SQLITE_CORRUPT, SQLITE_NOTADB, sqliteCode } from './errors.ts';
-import { countPlants, rowsOf } from './plant-rows.ts';
-import { openToRead } from './read-file.ts';
+import type { ReadFile } from './read-file.ts';
+import { pagesOf } from './reader.ts';
 import { applicationId, pragma, releasedVersions, schemaFaultOf } from './schema.ts';
+import { runSteps } from './steps.ts';
 
-/** Inspects a store at one moment, also while a service writes. @throws StoreOpenError */
-export function inspectStoreFile(path: string, onProgress: OnProgress): StoreFigures | StoreFault {
-  return withFaults(() => {
-    using store = openForReading(path);
-    return store.read((db) => inspect(db, onProgress));
-  });
-}
-
-/** Inspects any file. A backup needs no other file beside it. */
-export function inspectBackupFile(path: string, onProgress: OnProgress): StoreFigures | StoreFault {
-  return withFaults(() => {
-    using file = openToRead(path);
-    return file.read((db) => inspectBackup(db, onProgress));
-  });
-}
-
-function inspectBackup(db: DatabaseSync, onProgress: OnProgress): StoreFigures | StoreFault {
-  if (pragma(db, 'application_id') !== applicationId) return { fault: 'is not a plant store' };
-  const fault = unknownVersion(pragma(db, 'user_version'), releasedVersions);
-  return fault === undefined ? inspect(db, onProgress) : { fault };
-}
-
-function withFaults(look: () => StoreFigures | StoreFault): StoreFigures | StoreFault {
+/**
+ * Inspects a store at one moment, also while a service writes, or any other file. Reads more than a
+ * million plants a second.
+ *
+ * @throws what `open` throws; StoreError
+ */
+export async function inspectFile(
+  open: () => ReadFile,
+  onProgress: OnProgress,
+): Promise<Inspection> {
   try {
-    return look();
+    using file = open();
+    const fault = file.read((db) => faultIn(db, onProgress));
+    if (fault !== undefined) return { fault };
+    const total = runSteps(file.db, countPlants());
+    const figures = await figuresOf(pagesOf(file), (done) =>
+      onProgress('reading the plants', { done, total, unit: 'plants' }),
+    );
+    return { schemaVersion: pragma(file.db, 'user_version'), ...figures };
   } catch (error) {
     const code = sqliteCode(error);
     if (code === SQLITE_NOTADB) return { fault: 'is not an SQLite database' };
@@ -41,26 +35,15 @@ function withFaults(look: () => StoreFigures | StoreFault): StoreFigures | Store
   }
 }
 
-function inspect(db: DatabaseSync, onProgress: OnProgress): StoreFigures | StoreFault {
+/** Begins a transaction for the reads that follow. */
+function faultIn(db: DatabaseSync, onProgress: OnProgress): string | undefined {
+  if (pragma(db, 'application_id') !== applicationId) return 'is not a plant store';
   db.exec('BEGIN');
+  const fault = unknownVersion(pragma(db, 'user_version'), releasedVersions);
+  if (fault !== undefined) return fault;
   onProgress('checking every page');
   const checked = String(db.prepare('PRAGMA integrity_check(1)').get()?.['integrity_check']);
-  if (checked !== 'ok') return { fault: `is damaged (${checked.replaceAll(/\s+/g, ' ')})` };
+  if (checked !== 'ok') return `is damaged (${checked.replaceAll(/\s+/g, ' ')})`;
   const schemaFault = schemaFaultOf(db);
-  if (schemaFault !== undefined)
-    return { fault: `has other tables than its version: ${schemaFault}` };
-  return { schemaVersion: pragma(db, 'user_version'), ...readPlants(db, onProgress) };
-}
-
-/** Reads more than a million plants a second. */
-function readPlants(db: DatabaseSync, onProgress: OnProgress): PlantFigures {
-  const total = countPlants(db);
-  const digest = openDigest((done) =>
-    onProgress('reading the plants', { done, total, unit: 'plants' }),
-  );
-  const text = 'SELECT id, name, tag FROM plants ORDER BY id';
-  type Row = [id: bigint, name: string, tag: string | null];
-  for (const [id, name, tag] of rowsOf<Row>(db, { text, values: [] }))
-    digest.add({ id, name, tag: tag ?? undefined });
-  return digest.figures();
+  return schemaFault && `has other tables than its version: ${schemaFault}`;
 }

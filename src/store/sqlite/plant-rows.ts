@@ -1,10 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { int64Max } from '../../contract/int64.ts';
 import { limits } from '../../limits.ts';
 import {
   allOf,
   type Condition,
-  countedIn,
-  countOfNext,
   lastOfNext,
   matchConditions,
   type PlantRow,
@@ -13,7 +12,7 @@ import {
   withCreators,
 } from '../plant-rows.ts';
 import type { Place, Window } from '../plant-search.ts';
-import type { CountedMatches, PlantFilter, PlantMatch, StoredPlant } from '../plants.ts';
+import type { PlantFilter, PlantMatch } from '../plants.ts';
 import { runSteps } from './steps.ts';
 
 /** Rows are arrays, which come fastest. An integer is a bigint. */
@@ -24,25 +23,6 @@ export function rowsOf<Row>(db: DatabaseSync, { text, values }: PlantStatement):
   return select.iterate(...values) as Iterable<unknown> as Iterable<Row>;
 }
 
-export function getPlant(db: DatabaseSync, id: bigint): StoredPlant | undefined {
-  const text = `SELECT ${plantColumns} FROM plants WHERE id = ?`;
-  return runSteps(db, withCreators([...rowsOf<PlantRow>(db, { text, values: [id] })]))[0];
-}
-
-export function countPlants(db: DatabaseSync): number {
-  return Number(db.prepare('SELECT count(*) AS n FROM plants').get()?.['n']);
-}
-
-/** Looks at up to `plantsMax` plants, and counts those that match. */
-export function countPlantsAfter(
-  db: DatabaseSync,
-  place: Place | undefined,
-  plantsMax: number,
-  match: PlantMatch,
-): CountedMatches {
-  return countedIn([...rowsOf(db, countOfNext(place?.[0], plantsMax, conditionsOf(db, match)))]);
-}
-
 /** A window of plants in order of id. */
 export function windowAfter(
   db: DatabaseSync,
@@ -51,13 +31,73 @@ export function windowAfter(
   filter: PlantFilter,
 ): Window {
   const from: Condition = ['plants.id > ?', place?.[0]];
-  const [end] = rowsOf<[bigint]>(db, lastOfNext('id', 'id', [from], plantsMax));
+  const end = runSteps(db, lastOfNext('id', 'id', [from], plantsMax));
   const range = { conditions: [from, ['plants.id <= ?', end?.[0]]], order: 'ORDER BY id' } as const;
   const source = { from: 'plants', values: [], key: 'id', ...range };
   return readWindow(db, filter, source, (id) => [id], end);
 }
 
-export interface PlantSource {
+/** One plant of the journal: the row, the index in the row, and its id. */
+type Slot = readonly [seq: bigint, index: number, id: bigint];
+
+const atEnd: Place = [int64Max, int64Max];
+
+/**
+ * A window of plants in the journal of arrivals, back from a place: a row, and an index in the row.
+ * An index on their times would cost a create more time and half again of the disk.
+ */
+export function windowBefore(
+  db: DatabaseSync,
+  place: Place | undefined,
+  plantsMax: number,
+  filter: PlantFilter,
+): Window {
+  const { slots, isLast } = slotsBefore(db, place ?? atEnd, plantsMax, filter.sinceMs);
+  const placeAt = (at: number): Place => {
+    const [seq, index] = slots.at(at) as Slot;
+    return [seq, BigInt(index)];
+  };
+  const next = isLast ? undefined : placeAt(-1);
+  // A sort would read all plants of the window, and a page may take only the first of them: with
+  // names of 900 KB, a page takes 2 ms instead of 340 ms. `json_each` keeps the order of the array,
+  // and CROSS JOIN has it as the outer loop.
+  const source = {
+    from: 'json_each(?) AS slot CROSS JOIN plants ON plants.id = slot.value',
+    values: [`[${slots.map(([, , id]) => id)}]`],
+    key: 'slot.key',
+    order: '',
+    conditions: [],
+  };
+  return readWindow(db, filter, source, (key) => placeAt(Number(key)), next);
+}
+
+/**
+ * Reads up to `plantsMax` plants. The times of the journal never go back. A plant that was copied
+ * may be later than its row, as far as the clock of the other store was ahead.
+ */
+function slotsBefore(
+  db: DatabaseSync,
+  [fromSeq, fromIndex]: Place,
+  plantsMax: number,
+  sinceMs = -Infinity,
+): { slots: Slot[]; isLast: boolean } {
+  const text = 'SELECT seq, created_at, ids FROM arrivals WHERE seq <= ? ORDER BY seq DESC';
+  type Row = [seq: bigint, atMs: bigint, ids: Uint8Array];
+  const slots: Slot[] = [];
+  for (const [seq, atMs, ids] of rowsOf<Row>(db, { text, values: [fromSeq as bigint] })) {
+    if (atMs < sinceMs - limits.store.clocksApartMs) break;
+    // A copy, because the bytes of a row may begin at any address.
+    const plants = new BigInt64Array(new Uint8Array(ids).buffer);
+    const end = seq === fromSeq ? Math.min(Number(fromIndex), plants.length) : plants.length;
+    for (let index = end - 1; index >= 0; index -= 1) {
+      slots.push([seq, index, plants[index] as bigint]);
+      if (slots.length >= plantsMax) return { slots, isLast: false };
+    }
+  }
+  return { slots, isLast: true };
+}
+
+interface PlantSource {
   /** What FROM names, with the table of plants. */
   readonly from: string;
   readonly values: readonly string[];
@@ -69,7 +109,7 @@ export interface PlantSource {
 }
 
 /** Reads the plants that match, up to `limits.store.listPageChars`. */
-export function readWindow(
+function readWindow(
   db: DatabaseSync,
   { limit, ...match }: PlantFilter,
   { from, values, key, order, conditions }: PlantSource,
@@ -96,7 +136,7 @@ export function charsOf([, name, tag]: PlantRow): number {
   return 1 + name.length + (tag?.length ?? 0);
 }
 
-function conditionsOf(db: DatabaseSync, match: PlantMatch): Condition[] {
+export function conditionsOf(db: DatabaseSync, match: PlantMatch): Condition[] {
   const nameContains = `instr(${foldCase}(plants.name), ${foldCase}(?)) > 0`;
   return runSteps(db, matchConditions(match, nameContains));
 }

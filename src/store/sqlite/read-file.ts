@@ -10,13 +10,7 @@ import { mayBeLackOfRoom } from './errors.ts';
 export const openMs = 5_000;
 
 /** A store, a backup or any other file, open for reading. */
-export interface ReadFile extends Disposable {
-  readonly db: DatabaseSync;
-  /** What has been read until now is right only if this returns. @throws StoreError */
-  demandUnchanged(): void;
-  /** Runs a read, which is right on return. @throws StoreError, and what it throws */
-  read<T>(work: (db: DatabaseSync) => T): T;
-}
+export type ReadFile = ReturnType<typeof readFileOn>;
 
 /**
  * SQLite reads a file in WAL mode with a WAL and an index beside the file, and makes both. A full
@@ -66,11 +60,13 @@ function openWithoutLocks(path: string): ReadFile | undefined {
   });
 }
 
-function readFileOn(db: DatabaseSync, demandUnchanged = () => {}): ReadFile {
+/** @param demandUnchanged what has been read until now is right only if this returns */
+function readFileOn(db: DatabaseSync, demandUnchanged = () => {}) {
   return {
     db,
     demandUnchanged,
-    read(work) {
+    /** Runs a read, which is right on return. @throws StoreError, and what it throws */
+    read<T>(work: (db: DatabaseSync) => T): T {
       try {
         return work(db);
       } finally {

@@ -1,15 +1,30 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { limits } from '../../limits.ts';
+import {
+  countPlants,
+  countPlantsAfter,
+  getPlant,
+  type PlantRow,
+  plantColumns,
+  plantOf,
+} from '../plant-rows.ts';
 import { searchesIn } from '../plant-search.ts';
+import type { CopiedPlant, PlantSnapshot } from '../plants.ts';
 import { reads } from '../small-tables.ts';
 import { callsOf } from '../steps.ts';
 import type { StoreReader } from '../store.ts';
 import { demandNewestFile, openForReading } from './database.ts';
 import { withStoreErrors } from './errors.ts';
-import { windowBefore } from './newest.ts';
-import { addFoldCase, countPlantsAfter, getPlant, windowAfter } from './plant-rows.ts';
+import {
+  addFoldCase,
+  charsOf,
+  conditionsOf,
+  rowsOf,
+  windowAfter,
+  windowBefore,
+} from './plant-rows.ts';
 import type { ReadFile } from './read-file.ts';
 import { pragma } from './schema.ts';
-import { openSqliteSnapshot } from './snapshot.ts';
 import { runSteps } from './steps.ts';
 
 /** Reads on a connection of the calling thread. In WAL mode, readers and writers do not wait. */
@@ -29,7 +44,7 @@ export function readerOn(
   const read = <T>(work: (db: DatabaseSync) => T) => withStoreErrors(() => file.read(work));
   return {
     location: `sqlite:${path}`,
-    getPlant: async (id) => read(() => getPlant(db, id)),
+    getPlant: async (id) => read(() => runSteps(db, getPlant(id))),
     ...searchesIn({
       windowAfter: (...window) => read(() => windowAfter(db, ...window)),
       windowBefore(...window) {
@@ -37,9 +52,46 @@ export function readerOn(
         demandNewestFile(version, path);
         return read(() => windowBefore(db, ...window));
       },
-      countAfter: (...window) => read(() => countPlantsAfter(db, ...window)),
+      countAfter: (after, plantsMax, match) =>
+        read(() => runSteps(db, countPlantsAfter(after, plantsMax, conditionsOf(db, match)))),
     }),
     openSnapshot: async () => read(() => openSqliteSnapshot(path)),
     ...callsOf(reads, async (begin) => read((db) => runSteps(db, begin()))),
   };
+}
+
+/** A read transaction on its own connection. @throws StoreOpenError, errors of SQLite */
+function openSqliteSnapshot(path: string): PlantSnapshot {
+  const file = openForReading(path);
+  const { db } = file;
+  // The transaction starts with its first read.
+  db.exec('BEGIN; SELECT 1 FROM sqlite_schema');
+  return {
+    countPlants: async () => withStoreErrors(() => file.read(() => runSteps(db, countPlants()))),
+    pages: () => pagesOf(file),
+    [Symbol.asyncDispose]: async () => db.close(),
+  };
+}
+
+/** Plants come in pages: otherwise this is the slowest step of an export. */
+export async function* pagesOf({ db, read }: ReadFile): AsyncGenerator<readonly CopiedPlant[]> {
+  const text = `SELECT ${plantColumns} FROM plants ORDER BY id`;
+  const rows = rowsOf<PlantRow>(db, { text, values: [] })[Symbol.iterator]();
+  for (;;) {
+    const page = withStoreErrors(() => read(() => nextPage(rows)));
+    if (page.length === 0) return;
+    yield page;
+  }
+}
+
+function nextPage(rows: Iterator<PlantRow>): CopiedPlant[] {
+  const page: CopiedPlant[] = [];
+  let chars = 0;
+  while (chars < limits.store.snapshotPageChars && page.length < limits.store.snapshotPagePlants) {
+    const row = rows.next();
+    if (row.done) break;
+    page.push(plantOf(row.value));
+    chars += charsOf(row.value);
+  }
+  return page;
 }

@@ -1,26 +1,9 @@
 import { limits } from '../../limits.ts';
 import { sizeText } from '../../quantity-text.ts';
-import { type SharedLock, sharedLock } from '../../threads/shared-lock.ts';
+import { sharedLock } from '../../threads/shared-lock.ts';
 import { StoreError } from '../errors.ts';
 
-/** What all connections of the process that write to one store share. */
-export interface SharedWrites {
-  /** Held from the begin of a transaction to the end of its sync. */
-  readonly lock: SharedLock;
-  /** After a fatal failure, no connection may touch the store again: look under the lock. */
-  failure(): StoreError | undefined;
-  /** Why there can be no transaction now: a failure, or a WAL that readers have kept from its reset. */
-  refusal(): StoreError | undefined;
-  /** Keeps the first failure. */
-  fail(error: StoreError): void;
-  /** Resolves with the reason of the failure, on a thread with an event loop. */
-  readonly failed: Promise<string>;
-  /** Wakes the thread for checkpoints once enough pages may have been written. @returns whether so */
-  noteWritten(pages: number): boolean;
-  /** Returns when there is work for the thread for checkpoints. */
-  waitForWork(): void;
-  noteWalBytes(bytes: number): void;
-}
+export type SharedWrites = ReturnType<typeof sharedWritesIn>;
 
 const [lockCell, failedCell, dueCell, writtenCell, fullCell, cellCount] = [0, 1, 2, 3, 4, 5];
 const reasonBytesMax = 1_000;
@@ -34,7 +17,8 @@ export function sharedWritesMemory(): SharedArrayBuffer {
   return new SharedArrayBuffer(reasonAt + reasonBytesMax);
 }
 
-export function sharedWritesIn(memory: SharedArrayBuffer): SharedWrites {
+/** What all connections of the process that write to one store share. */
+export function sharedWritesIn(memory: SharedArrayBuffer) {
   const cells = new Int32Array(memory, 0, cellCount);
   /** Bytes of the reason in `failedCell`. */
   const reason = () =>
@@ -45,41 +29,49 @@ export function sharedWritesIn(memory: SharedArrayBuffer): SharedWrites {
     Atomics.notify(cells, dueCell);
   }
 
+  /** After a fatal failure, no connection may touch the store again: look under the lock. */
   function failure(): StoreError | undefined {
     return Atomics.load(cells, failedCell) === 0 ? undefined : new StoreError('fatal', reason());
   }
 
   return {
+    /** Held from the begin of a transaction to the end of its sync. */
     lock: sharedLock(new Int32Array(memory, lockCell, 1)),
     failure,
-    refusal() {
+    /** Why there can be no transaction now: a failure, or a WAL that readers keep. */
+    refusal(): StoreError | undefined {
       if (Atomics.load(cells, failedCell) !== 0) return failure();
       if (Atomics.load(cells, fullCell) === 0) return undefined;
       wakeCheckpoints();
       return new StoreError('unavailable', walIsFull);
     },
-    fail(error) {
+    /** Keeps the first failure. */
+    fail(error: StoreError): void {
       const bytes = Buffer.from(error.message).subarray(0, reasonBytesMax);
       if (Atomics.load(cells, failedCell) !== 0) return;
       Buffer.from(memory, reasonAt).set(bytes);
       Atomics.store(cells, failedCell, bytes.length);
       Atomics.notify(cells, failedCell);
     },
-    get failed() {
+    /** Resolves with the reason of the failure, on a thread with an event loop. */
+    get failed(): Promise<string> {
       return Promise.resolve(Atomics.waitAsync(cells, failedCell, 0).value).then(reason);
     },
-    noteWritten(pages) {
+    /** Wakes the thread for checkpoints when a checkpoint may be due. @returns whether so */
+    noteWritten(pages: number): boolean {
       const written = Atomics.add(cells, writtenCell, pages) + pages;
       const isDue = written >= limits.sqlite.checkpointPages;
       if (isDue) wakeCheckpoints();
       return isDue;
     },
-    waitForWork() {
+    /** Returns when there is work for the thread for checkpoints. */
+    waitForWork(): void {
       Atomics.wait(cells, dueCell, 0);
       Atomics.store(cells, dueCell, 0);
       Atomics.store(cells, writtenCell, 0);
     },
-    noteWalBytes: (bytes) =>
-      void Atomics.store(cells, fullCell, Number(bytes >= limits.sqlite.walBytesMax)),
+    noteWalBytes(bytes: number): void {
+      Atomics.store(cells, fullCell, Number(bytes >= limits.sqlite.walBytesMax));
+    },
   };
 }

@@ -7,11 +7,13 @@ export function runSteps<T>(db: DatabaseSync, steps: Steps<T>): T {
   return next.value;
 }
 
-function resultOf(db: DatabaseSync, { text, values }: Statement): Result {
+function resultOf(db: DatabaseSync, { text, values, isExact }: Statement): Result {
   // In SQLite, `$1` is a name.
   const statement = db.prepare(text.replaceAll('$', '?'));
   if (statement.columns().length === 0)
     return { rows: [], changes: Number(statement.run(...values).changes) };
+  statement.setReadBigInts(isExact === true);
+  statement.setReturnArrays(isExact === true);
   const rows = statement.all(...values);
   return { rows, changes: rows.length };
 }

@@ -2,19 +2,11 @@ import { statSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import type { Worker } from 'node:worker_threads';
 import { startThread } from '../../program.ts';
-import {
-  type Measures,
-  measuresIn,
-  measuresMemory,
-  observe,
-  plantsBounds,
-  secondsBounds,
-  writerLayout,
-} from '../../threads/measures.ts';
-import type { CopiedPlant, PlantToCreate } from '../plants.ts';
+import { measuresIn, writerLayout } from '../../threads/measures.ts';
 import { changes } from '../small-tables.ts';
 import { callsOf } from '../steps.ts';
 import type { SharedStore, Store, StoreShare } from '../store.ts';
+import { measured, openShares } from '../write-measures.ts';
 import { openAgain, openForWriting } from './database.ts';
 import { readerOn } from './reader.ts';
 import { sharedWritesIn, sharedWritesMemory } from './shared-writes.ts';
@@ -43,21 +35,16 @@ export async function openSqliteStore(
   mayMake = true,
 ): Promise<SharedStore> {
   const memory = sharedWritesMemory();
-  const writers: Measures<typeof writerLayout>[] = [];
-  const newShare = () => {
-    const measures = measuresMemory(writerLayout);
-    writers.push(measuresIn(writerLayout, measures));
-    return { memory, measures };
-  };
+  const { writers, share } = openShares(memory);
   const { db, isNew } = openForWriting(path, mayMake);
   const shared = sharedWritesIn(memory);
   const threadFailed = Promise.withResolvers<string>();
   let thread: Worker | undefined;
   /** A command that writes little has no use for the thread. */
   const startCheckpoints = () => {
-    thread ??= startCheckpointThread({ path, ...newShare() }, threadFailed.resolve);
+    thread ??= startCheckpointThread({ path, ...share() }, threadFailed.resolve);
   };
-  const store = storeOn(path, db, newShare(), lockMs, startCheckpoints);
+  const store = storeOn(path, db, share(), lockMs, startCheckpoints);
   const close = once(async () => {
     // The connection stays open: the last one of a process would sync again when it closes.
     if (shared.failure()) return;
@@ -70,7 +57,7 @@ export async function openSqliteStore(
     isNew,
     share() {
       startCheckpoints();
-      return newShare();
+      return share();
     },
     failed: Promise.race([shared.failed, threadFailed.promise]),
     promise: () => undefined,
@@ -118,22 +105,16 @@ function storeOn(
   return {
     ...readerOn(path, { db, read: (work) => work(db) }),
     batchesMax: 1,
-    createPlants: create,
-    copyPlants: create,
+    createPlants(plants) {
+      const nowMs = Date.now();
+      const create = () => createPlants(plants, nowMs);
+      return measured(measures, writer.transact(create, plants.length + 2));
+    },
     ...callsOf(changes, (begin) => writer.transact(() => runSteps(db, begin()), smallPages)),
     beat: (atMs) => writer.transact(() => beat(atMs), smallPages),
     close,
     [Symbol.asyncDispose]: close,
   };
-
-  async function create(plants: readonly (PlantToCreate | CopiedPlant)[]) {
-    const startedMs = performance.now();
-    const nowMs = Date.now();
-    const outcomes = await writer.transact(() => createPlants(plants, nowMs), plants.length + 2);
-    observe(measures.commitSeconds, secondsBounds, (performance.now() - startedMs) / 1_000);
-    observe(measures.batchPlants, plantsBounds, plants.length);
-    return outcomes;
-  }
 }
 
 /** Pages that a change of a small table may write. */

@@ -3,8 +3,10 @@ import { isSystemError } from '../../disk/files.ts';
 import { StoreError, StoreOpenError } from '../errors.ts';
 import type { OnProgress } from '../inspection.ts';
 import { backUp } from './backup.ts';
+import { openForReading } from './database.ts';
 import { sqliteCode } from './errors.ts';
-import { inspectBackupFile, inspectStoreFile } from './inspection.ts';
+import { inspectFile } from './inspection.ts';
+import { openToRead } from './read-file.ts';
 import type { Report, Task } from './tasks.ts';
 
 /* A thread for one task that keeps SQLite busy for seconds or minutes. */
@@ -24,19 +26,14 @@ function failureOf(error: unknown): string {
   if (error instanceof StoreError || error instanceof StoreOpenError) return error.message;
   if (sqliteCode(error) === undefined && !isSystemError(error)) throw error;
   // The fault may be that of another disk than the disk of the store.
-  const destination = 'copyPath' in task ? ` to ${task.copyPath}` : '';
+  const destination = task.copyPath === undefined ? '' : ` to ${task.copyPath}`;
   return `cannot ${task.task}${destination} (${(error as Error).message})`;
 }
 
-function perform(task: Task, onProgress: OnProgress) {
-  switch (task.task) {
-    case 'copy the store':
-      return backUp(task.storePath, task.copyPath, onProgress);
-    case 'read the store':
-      return inspectStoreFile(task.path, onProgress);
-    case 'read the file':
-      return inspectBackupFile(task.path, onProgress);
-    default:
-      return task satisfies never;
-  }
+function perform({ task, path, copyPath }: Task, onProgress: OnProgress) {
+  if (copyPath !== undefined) return backUp(path, copyPath, onProgress);
+  return inspectFile(
+    () => (task === 'read the store' ? openForReading(path) : openToRead(path)),
+    onProgress,
+  );
 }

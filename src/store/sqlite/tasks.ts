@@ -3,9 +3,11 @@ import { StoreError } from '../errors.ts';
 import type { OnProgress, Standing } from '../inspection.ts';
 
 /** A task of `task-thread.ts`, and its messages. */
-export type Task =
-  | { readonly task: 'copy the store'; readonly storePath: string; readonly copyPath: string }
-  | { readonly task: 'read the store' | 'read the file'; readonly path: string };
+export interface Task {
+  readonly task: 'copy the store' | 'read the store' | 'read the file';
+  readonly path: string;
+  readonly copyPath?: string;
+}
 export type Report =
   | { readonly progress: string; readonly standing: Standing | undefined }
   | { readonly done: unknown }

@@ -2,6 +2,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { limits } from '../../limits.ts';
 import { schemaVersion, tokenUpgrade } from '../schema-version.ts';
 import { inTransaction, isThere, opening, setDurability } from './database.ts';
+import { rowsOf } from './plant-rows.ts';
 import { openMs } from './read-file.ts';
 import { makeTables, refuseSchemaFault, schemaVersionOf } from './schema.ts';
 
@@ -43,18 +44,17 @@ function upgrade(db: DatabaseSync): void {
 
 /** The plants from before the upgrade, in the order of their creation. */
 function fillJournal(db: DatabaseSync): void {
-  const select = db.prepare('SELECT id, created_at FROM plants ORDER BY created_at, id');
-  select.setReadBigInts(true);
+  const text = 'SELECT id, created_at FROM plants ORDER BY created_at, id';
   const insert = db.prepare('INSERT INTO arrivals (created_at, ids) VALUES (?, ?)');
   let ids: bigint[] = [];
-  let createdAt = 0n;
+  let last = 0n;
   const write = () => {
-    if (ids.length > 0) insert.run(createdAt, new Uint8Array(new BigInt64Array(ids).buffer));
+    if (ids.length > 0) insert.run(last, new Uint8Array(new BigInt64Array(ids).buffer));
     ids = [];
   };
-  for (const row of select.iterate()) {
-    createdAt = row['created_at'] as bigint;
-    ids.push(row['id'] as bigint);
+  for (const [id, createdAt] of rowsOf<[bigint, bigint]>(db, { text, values: [] })) {
+    last = createdAt;
+    ids.push(id);
     if (ids.length === limits.sqlite.filledRowPlants) write();
   }
   write();

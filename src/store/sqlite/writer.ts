@@ -8,23 +8,11 @@ import { commitOrRollBack, lockedFor, tryBegin } from './database.ts';
 import { storeError } from './errors.ts';
 import type { SharedWrites } from './shared-writes.ts';
 
-/** The connection of one thread that writes to a store. */
-export interface Writer {
-  /**
-   * Runs `change` in a transaction of its own, and resolves when the transaction is on disk. What
-   * the change has read is on disk then, too.
-   *
-   * @param pagesMax pages that the transaction may write
-   * @throws StoreError
-   */
-  transact<T>(change: () => T, pagesMax: number): Promise<T>;
-  /** Waits for the transaction of this thread that is under way. */
-  close(): Promise<void>;
-}
-
 const sync = promisify(fdatasync);
 
 /**
+ * The writes of one thread to a store.
+ *
  * A transaction goes into the WAL without a sync (`synchronous=NORMAL`). Then the WAL is synced on
  * a thread of libuv, so the event loop turns also while a disk does not return. `durability.md`
  * says why this is as durable as `synchronous=FULL`.
@@ -41,13 +29,20 @@ export function openWriter(
   { lock, refusal, fail, noteWritten }: SharedWrites,
   lockMs: number,
   onDue?: () => void,
-): Writer {
+) {
   const walPath = `${db.location()}-wal`;
   const descriptor = openSync(walPath, 'r+');
   const identity = identityOf(path);
   const walIdentity = identityOf(walPath);
   let underWay: Promise<void> | undefined;
 
+  /**
+   * Runs `change` in a transaction of its own, and resolves when the transaction is on disk. What
+   * the change has read is on disk then, too.
+   *
+   * @param pagesMax pages that the transaction may write
+   * @throws StoreError
+   */
   async function transact<T>(change: () => T, pagesMax: number): Promise<T> {
     await lock.acquire();
     const ended = Promise.withResolvers<void>();
@@ -87,7 +82,8 @@ export function openWriter(
 
   return {
     transact,
-    async close() {
+    /** Waits for the transaction of this thread that is under way. */
+    async close(): Promise<void> {
       await underWay;
       closeSync(descriptor);
     },

@@ -1,0 +1,38 @@
+import {
+  type Measures,
+  measuresIn,
+  measuresMemory,
+  observe,
+  plantsBounds,
+  secondsBounds,
+  writerLayout,
+} from '../threads/measures.ts';
+import type { CreateOutcome } from './plants.ts';
+import type { StoreShare } from './store.ts';
+
+type WriterMeasures = Measures<typeof writerLayout>;
+
+/** What the threads with a store share, and the measures of each of them. */
+export function openShares(memory: SharedArrayBuffer) {
+  const writers: WriterMeasures[] = [];
+  return {
+    writers,
+    share(): StoreShare {
+      const measures = measuresMemory(writerLayout);
+      writers.push(measuresIn(writerLayout, measures));
+      return { memory, measures };
+    },
+  };
+}
+
+/** Measures a transaction that creates plants, and has just begun. */
+export async function measured(
+  { commitSeconds, batchPlants }: WriterMeasures,
+  transaction: Promise<readonly CreateOutcome[]>,
+): Promise<readonly CreateOutcome[]> {
+  const startedMs = performance.now();
+  const outcomes = await transaction;
+  observe(commitSeconds, secondsBounds, (performance.now() - startedMs) / 1_000);
+  observe(batchPlants, plantsBounds, outcomes.length);
+  return outcomes;
+}
