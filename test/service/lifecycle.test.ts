@@ -172,25 +172,6 @@ test('a connection that is open at SIGTERM serves one more create and is closed,
   await assertStoredAndStopped(client, server, store);
 });
 
-test('once idle connections have been closed, a create whose header fields end is refused with 50302 and not stored', {
-  timeout,
-}, async (t) => {
-  const store = await storePath(t);
-  const server = await startServer(t, store, oneThread, drainForever);
-  const [client, idle] = [await connectRaw(t, server.port), await connectRaw(t, server.port)];
-  const request = rawRequest(alder);
-  await sendAndWaitUntilRead(client, request.subarray(0, 60));
-
-  await signalled(t, server);
-  assert.equal(await idle.closed(), '');
-  client.send(request.subarray(60));
-
-  assertRefusal(await client.reply(), 'shuttingDown');
-  assert.equal(await client.closed(), '');
-  assert.equal(await exitCode(server), 0);
-  assert.deepEqual(storedPlants(store), []);
-});
-
 test('a client that never finishes its request is cut after the time to stop, and the exit code is 0', {
   timeout,
 }, async (t) => {
