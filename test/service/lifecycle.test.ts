@@ -193,16 +193,8 @@ test('a client that never finishes its request is cut after the time to stop, an
 test('a store that another process keeps locked does not hold up the end: the create is answered 50301', {
   timeout,
 }, async (t) => {
-  const store = await storePath(t);
-  const server = await startServer(
-    t,
-    store,
-    [...oneThread, '--commit-timeout', '500ms'],
-    drainForever,
-  );
-  const lock = lockStore(t, store);
-  const client = await connectRaw(t, server.port);
-  await sendAndWaitUntilRead(client, rawRequest(alder));
+  const flags = ['--commit-timeout', '500ms'];
+  const { store, server, lock, client } = await startWithWaitingCreate(t, drainForever, ...flags);
 
   assert.equal(await server.stop(), 0);
 
@@ -216,9 +208,9 @@ test('a store that another process keeps locked does not hold up the end: the cr
  * A server on a new store that another process keeps locked, and a create that waits there for its
  * commit.
  */
-async function startWithWaitingCreate(t: TestContext, variables = drainForever) {
+async function startWithWaitingCreate(t: TestContext, variables = drainForever, ...args: string[]) {
   const store = await storePath(t);
-  const server = await startServer(t, store, oneThread, variables);
+  const server = await startServer(t, store, [...oneThread, ...args], variables);
   const lock = lockStore(t, store);
   const client = await connectRaw(t, server.port);
   await sendAndWaitUntilRead(client, rawRequest(alder));
@@ -301,16 +293,8 @@ test('the end of its terminal stops a service with a drain', { timeout }, async 
 test('SIGINT a moment after the first signal ends the server at once with exit code 1', {
   timeout,
 }, async (t) => {
-  const store = await storePath(t);
-  const server = await startServer(
-    t,
-    store,
-    [...oneThread, '--commit-timeout', '1h'],
-    drainForever,
-  );
-  lockStore(t, store);
-  const client = await connectRaw(t, server.port);
-  await sendAndWaitUntilRead(client, rawRequest(alder));
+  const flags = ['--commit-timeout', '1h'];
+  const { server } = await startWithWaitingCreate(t, drainForever, ...flags);
   await signalled(t, server);
 
   while (server.child.exitCode === null) {
