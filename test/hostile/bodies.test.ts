@@ -194,9 +194,10 @@ const mediaTypes: MediaTypes = {
       'application/json; charset=utf-8; charset=latin1',
       'application/json; charset=latin1; CHARSET=utf-8',
     ],
-    'another media type': ['application/ld+json', 'text/plain', 'application/*'],
+    'another media type': ['application/ld+json', 'text/plain', 'application/*', '*/*'],
     'no media type by its syntax': [
       '',
+      'json',
       'application/',
       'application/json; charset="utf-8',
       'application/json, charset=utf-8',

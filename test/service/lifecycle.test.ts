@@ -172,25 +172,6 @@ test('a connection that is open at SIGTERM serves one more create and is closed,
   await assertStoredAndStopped(client, server, store);
 });
 
-test('once idle connections have been closed, a create whose header fields end is refused with 50302 and not stored', {
-  timeout,
-}, async (t) => {
-  const store = await storePath(t);
-  const server = await startServer(t, store, oneThread, drainForever);
-  const [client, idle] = [await connectRaw(t, server.port), await connectRaw(t, server.port)];
-  const request = rawRequest(alder);
-  await sendAndWaitUntilRead(client, request.subarray(0, 60));
-
-  await signalled(t, server);
-  assert.equal(await idle.closed(), '');
-  client.send(request.subarray(60));
-
-  assertRefusal(await client.reply(), 'shuttingDown');
-  assert.equal(await client.closed(), '');
-  assert.equal(await exitCode(server), 0);
-  assert.deepEqual(storedPlants(store), []);
-});
-
 test('a client that never finishes its request is cut after the time to stop, and the exit code is 0', {
   timeout,
 }, async (t) => {
@@ -212,16 +193,8 @@ test('a client that never finishes its request is cut after the time to stop, an
 test('a store that another process keeps locked does not hold up the end: the create is answered 50301', {
   timeout,
 }, async (t) => {
-  const store = await storePath(t);
-  const server = await startServer(
-    t,
-    store,
-    [...oneThread, '--commit-timeout', '500ms'],
-    drainForever,
-  );
-  const lock = lockStore(t, store);
-  const client = await connectRaw(t, server.port);
-  await sendAndWaitUntilRead(client, rawRequest(alder));
+  const flags = ['--commit-timeout', '500ms'];
+  const { store, server, lock, client } = await startWithWaitingCreate(t, drainForever, ...flags);
 
   assert.equal(await server.stop(), 0);
 
@@ -235,9 +208,9 @@ test('a store that another process keeps locked does not hold up the end: the cr
  * A server on a new store that another process keeps locked, and a create that waits there for its
  * commit.
  */
-async function startWithWaitingCreate(t: TestContext, variables = drainForever) {
+async function startWithWaitingCreate(t: TestContext, variables = drainForever, ...args: string[]) {
   const store = await storePath(t);
-  const server = await startServer(t, store, oneThread, variables);
+  const server = await startServer(t, store, [...oneThread, ...args], variables);
   const lock = lockStore(t, store);
   const client = await connectRaw(t, server.port);
   await sendAndWaitUntilRead(client, rawRequest(alder));
@@ -320,16 +293,8 @@ test('the end of its terminal stops a service with a drain', { timeout }, async 
 test('SIGINT a moment after the first signal ends the server at once with exit code 1', {
   timeout,
 }, async (t) => {
-  const store = await storePath(t);
-  const server = await startServer(
-    t,
-    store,
-    [...oneThread, '--commit-timeout', '1h'],
-    drainForever,
-  );
-  lockStore(t, store);
-  const client = await connectRaw(t, server.port);
-  await sendAndWaitUntilRead(client, rawRequest(alder));
+  const flags = ['--commit-timeout', '1h'];
+  const { server } = await startWithWaitingCreate(t, drainForever, ...flags);
   await signalled(t, server);
 
   while (server.child.exitCode === null) {

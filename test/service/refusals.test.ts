@@ -52,7 +52,6 @@ function requestIdOf({ headers }: RawReply): string {
 }
 
 const plant = '{"id":7,"name":"Alder","tag":"Alnus"}';
-const noBody = { 'Content-Type': undefined, 'Content-Length': undefined };
 const authorization = (value: string | readonly string[] | undefined): RawRequest => ({
   fields: { Authorization: value },
 });
@@ -64,7 +63,7 @@ interface Case {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-const refusedByBody = (body: string | Uint8Array, what = String(body)): Case => ({
+const refusedByBody = (body: string, what = body): Case => ({
   what: `the body ${what}`,
   bytes: rawRequest(body),
 });
@@ -78,184 +77,58 @@ const refusedByRequest = (
   headers,
 });
 
-/** Requests that are refused for what they are, by the problem that they have. */
+/**
+ * Requests that are refused for what they are, by the problem that they have: a few of each. The
+ * files in test/hostile send those that are refused for it in every other way.
+ */
 const cases: Partial<Record<ProblemName, readonly Case[]>> = {
   bodyMalformed: [
     refusedByBody('', '(empty)'),
-    refusedByBody('{"id":7,"name":"Alder"'),
     refusedByBody('{"id":7,"name":"Alder",}'),
     refusedByBody("{'id':7,'name':'Alder'}"),
-    refusedByBody('{"id":07,"name":"Alder"}'),
     refusedByBody('{"id":NaN,"name":"Alder"}'),
-    refusedByBody('{"id":7,"name":"Al\nder"}', 'with a bare line feed in a string'),
     refusedByBody(`${plant} ${plant}`, 'with two documents'),
-    refusedByBody(`\uFEFF${plant}`, 'with a byte order mark'),
-    refusedByBody(Buffer.from('{"id":7,"name":"\xe9"}', 'latin1'), 'in ISO 8859-1'),
-    refusedByBody(Buffer.from(plant, 'utf16le'), 'in UTF-16'),
-    refusedByBody('{"id":7,"name":"Alder","name":"Alder"}'),
-    refusedByBody('{"id":7,"name":"Alder","more":1,"more":1}'),
     refusedByBody('{"id":7,"\\u0069d":7,"name":"Alder"}'),
-    refusedByBody(
-      `{"id":7,"name":"Alder","more":${'['.repeat(100)}${']'.repeat(100)}}`,
-      'nested 101 deep',
-    ),
-    refusedByBody('['.repeat(1_000_000), 'of a million brackets'),
   ],
   notNewPlant: [
-    refusedByBody('[]'),
     refusedByBody('null'),
-    refusedByBody('7'),
-    refusedByBody(`[${plant}]`),
-    refusedByBody('{}'),
-    refusedByBody('{"name":"Alder"}'),
     refusedByBody('{"id":7}'),
     refusedByBody('{"id":"7","name":"Alder"}'),
-    refusedByBody('{"id":null,"name":"Alder"}'),
-    refusedByBody('{"id":true,"name":"Alder"}'),
-    refusedByBody('{"id":7,"name":null}'),
-    refusedByBody('{"id":7,"name":["Alder"]}'),
     refusedByBody('{"id":7,"name":"Alder","tag":null}'),
-    refusedByBody('{"id":7,"name":"Alder","tag":1}'),
     refusedByBody('{"ID":7,"Name":"Alder"}'),
   ],
   idNotInt64: [
     refusedByBody('{"id":9223372036854775808,"name":"Alder"}'),
     refusedByBody('{"id":-9223372036854775809,"name":"Alder"}'),
-    refusedByBody('{"id":7.5,"name":"Alder"}'),
     refusedByBody('{"id":9007199254740993.5,"name":"Alder"}'),
-    refusedByBody('{"id":1e19,"name":"Alder"}'),
-    refusedByBody('{"id":1e-1,"name":"Alder"}'),
-    refusedByBody('{"id":1e999999999999999999999,"name":"Alder"}'),
   ],
   textNotStorable: [
     refusedByBody('{"id":7,"name":"Al\\u0000der"}'),
-    refusedByBody('{"id":7,"name":"Alder","tag":"\\u0000"}'),
-    refusedByBody('{"id":7,"name":"\\ud83c"}'),
-    refusedByBody('{"id":7,"name":"\\udf31\\ud83c"}'),
     refusedByBody('{"id":7,"name":"Alder","tag":"\\udc00"}'),
   ],
   authorizationMalformed: [
-    refusedByRequest(
-      'two Authorization headers',
-      authorization([`Bearer ${token}`, `Bearer ${token}`]),
-    ),
-    refusedByRequest(
-      'a bearer token beside a password',
-      authorization(['Basic YTpi', `Bearer ${token}`]),
-    ),
-    refusedByRequest(
-      'a bearer token beside an empty header',
-      authorization([`Bearer ${token}`, '']),
-    ),
-    ...[
-      '',
-      'Bearer',
-      'Bearer a b',
-      `Bearer\t${token}`,
-      `Bearer  \t${token}`,
-      `Bearer ${token},`,
-      `Bearer ${token}, Bearer ${token}`,
-    ].map((value) =>
-      refusedByRequest(
-        `the header ${JSON.stringify(`Authorization: ${value}`)}`,
-        authorization(value),
-      ),
-    ),
-    ...[
-      `Bearer "${token}"`,
-      `Bearer token=${token}`,
-      'Bearer =',
-      `,Bearer ${token}`,
-      `: Bearer ${token}`,
-      'Bearer t\u00f6ken',
-    ].map((value) =>
-      refusedByRequest(
-        `the header ${JSON.stringify(`Authorization: ${value}`)}`,
-        authorization(value),
-      ),
-    ),
-    refusedByRequest(
-      'a token of more than 512 characters',
-      authorization(`Bearer ${'a'.repeat(513)}`),
-    ),
+    refusedByRequest('a header without a scheme', authorization(`: Bearer ${token}`)),
+    refusedByRequest('two headers', authorization([`Bearer ${token}`, `Bearer ${token}`])),
   ],
-  httpMalformed: [
-    { what: 'no HTTP at all', bytes: 'hello, is this the plant store?\r\n\r\n' },
-    { what: 'the first bytes of TLS', bytes: Buffer.from('1603010200010001fc0303', 'hex') },
-    {
-      what: 'a space before the colon',
-      bytes: 'POST /plants HTTP/1.1\r\nHost : localhost\r\n\r\n',
-    },
-    {
-      what: 'a folded header',
-      bytes: 'POST /plants HTTP/1.1\r\nHost: localhost\r\nA: b\r\n c\r\n\r\n',
-    },
-    {
-      what: 'a header with a control character',
-      bytes: 'POST /plants HTTP/1.1\r\nHost: localhost\r\nA: \x01\r\n\r\n',
-    },
-    refusedByRequest('no Host header', { fields: { Host: undefined } }),
-    refusedByRequest('two Host headers', { fields: { Host: ['localhost', 'localhost'] } }),
-    refusedByRequest('a Host that is none', { fields: { Host: 'http://localhost/' } }),
-    refusedByRequest('a Content-Length that is no number', {
-      fields: { 'Content-Length': '0x25' },
-    }),
-    refusedByRequest('a negative Content-Length', { fields: { 'Content-Length': '-1' } }),
-    refusedByRequest('two different Content-Lengths', {
-      fields: { 'Content-Length': ['37', '38'] },
-    }),
-    refusedByRequest('Content-Length beside Transfer-Encoding', {
-      fields: { 'Transfer-Encoding': 'chunked' },
-    }),
-    refusedByRequest('an unknown Transfer-Encoding', {
-      fields: { 'Content-Length': undefined, 'Transfer-Encoding': 'cow' },
-    }),
-  ],
+  httpMalformed: [{ what: 'no HTTP at all', bytes: 'hello, is this the plant store?\r\n\r\n' }],
   tokenMissing: [
     refusedByRequest('no Authorization header', authorization(undefined)),
     refusedByRequest('a password instead of a token', authorization('Basic YTpi')),
-    refusedByRequest('a scheme alone', authorization('Negotiate')),
-    refusedByRequest('a token in the query', {
-      target: `/plants?access_token=${token}`,
-      ...authorization(undefined),
-    }),
-    refusedByRequest('a token in another header', {
-      fields: { Authorization: undefined, 'X-Api-Key': token },
-    }),
   ],
   tokenInvalid: [
-    refusedByRequest(
-      'an unknown token',
-      authorization('Bearer ps_0123456789abcdefghijklmnopqrstuvwxyzABCDEFG'),
-    ),
     refusedByRequest('a token in another case', authorization(`Bearer ${token.toUpperCase()}`)),
-    refusedByRequest('a token that is cut short', authorization(`Bearer ${token.slice(0, -1)}`)),
-    refusedByRequest('a token with padding', authorization(`Bearer ${token}=`)),
+    refusedByRequest('a revoked token', authorization(`Bearer ${revoked}`)),
+    refusedByRequest('an expired token', authorization(`Bearer ${expired}`)),
   ],
-  pathUnknown: [
-    ...[
-      '/',
-      '/plant',
-      '/plants/',
-      '/plants/7',
-      '/Plants',
-      '//plants',
-      '/x/../plants',
-      '/%70lants',
-      '/openapi.yaml',
-    ].map((target) => refusedByRequest(`the path ${target}`, { target })),
-    {
-      what: 'GET of an unknown path',
-      bytes: rawRequest('', { method: 'GET', target: '/favicon.ico', fields: noBody }),
-    },
-    {
-      what: 'OPTIONS *',
-      bytes: rawRequest('', { method: 'OPTIONS', target: '*', fields: noBody }),
-    },
+  scopeInsufficient: [
+    refusedByRequest('a token for operators', authorization(`Bearer ${operating}`)),
   ],
+  pathUnknown: ['/', '/plant', '/plants/7', '/openapi.yaml'].map((target) =>
+    refusedByRequest(`the path ${target}`, { target }),
+  ),
   methodNotAllowed: [
-    ...['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'QUERY', 'PROPFIND', 'PLANT', 'post', 'X'].map(
-      (method) => refusedByRequest(`${method} of the plants`, { method }, { allow: 'POST' }),
+    ...['GET', 'PATCH', 'OPTIONS'].map((method) =>
+      refusedByRequest(`${method} of the plants`, { method }, { allow: 'POST' }),
     ),
     refusedByRequest(
       'POST of the description',
@@ -269,71 +142,23 @@ const cases: Partial<Record<ProblemName, readonly Case[]>> = {
     },
   ],
   bodyTooLarge: [
-    {
-      what: 'a Content-Length over the limit',
-      bytes: rawRequest('', { fields: { 'Content-Length': '1048577' } }),
-    },
-    {
-      what: 'a Content-Length past 2^53',
-      bytes: rawRequest('', { fields: { 'Content-Length': '9007199254740993' } }),
-    },
-    { what: 'chunks that grow past the limit', bytes: chunkedPast(1_048_576) },
+    refusedByRequest('a Content-Length over the limit', {
+      fields: { 'Content-Length': '1048577' },
+    }),
   ],
   mediaTypeUnsupported: [
-    ...[
-      undefined,
-      '',
-      'text/plain',
-      'application/x-www-form-urlencoded',
-      'application/json-patch+json',
-      'application/*',
-      '*/*',
-      'json',
-    ].map((type) =>
-      refusedByRequest(`the media type ${type}`, { fields: { 'Content-Type': type } }),
-    ),
-    refusedByRequest('JSON in another charset', {
-      fields: { 'Content-Type': 'application/json; charset=iso-8859-1' },
+    refusedByRequest('a form', {
+      fields: { 'Content-Type': 'application/x-www-form-urlencoded' },
     }),
-    refusedByRequest('a compressed body', { fields: { 'Content-Encoding': 'gzip' } }),
   ],
   expectationFailed: [
     refusedByRequest('another expectation', { fields: { Expect: 'the-unexpected' } }),
-    refusedByRequest('another expectation beside 100-continue', {
-      fields: { Expect: '100-continue, more' },
-    }),
   ],
   headersTooLarge: [
     refusedByRequest('a header of 20 KB', { fields: { 'X-Large': 'x'.repeat(20_000) } }),
-    refusedByRequest('headers of 20 KB together', {
-      fields: Object.fromEntries(
-        Array.from({ length: 200 }, (_, n) => [`X-${n}`, 'x'.repeat(100)]),
-      ),
-    }),
-    {
-      what: 'a request target of 20 KB',
-      bytes: rawRequest(plant, { target: `/plants?${'x'.repeat(20_000)}` }),
-    },
   ],
-  versionUnsupported: [
-    ...['HTTP/2.0', 'HTTP/1.2', 'HTTP/3.0', 'HTTP/0.9'].map((version) =>
-      refusedByRequest(version, { version }),
-    ),
-    { what: 'the preface of HTTP/2', bytes: 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n' },
-  ],
+  versionUnsupported: [refusedByRequest('HTTP/2.0', { version: 'HTTP/2.0' })],
 };
-
-function chunkedPast(bytes: number): Buffer {
-  const chunk = `10000\r\n${'x'.repeat(0x10000)}\r\n`;
-  const head = rawRequest('', {
-    fields: { 'Content-Length': undefined, 'Transfer-Encoding': 'chunked' },
-  });
-  return Buffer.concat([
-    head,
-    Buffer.from(chunk.repeat(bytes / 0x10000)),
-    Buffer.from('1\r\nx\r\n'),
-  ]);
-}
 
 async function exchange(
   t: TestContext,
@@ -419,20 +244,6 @@ test('40004 is answered for an id that belongs to another plant, which stays as 
   assert.deepEqual(storedPlants(store), [[7n, 'Alder', 'Alnus']]);
 });
 
-test('40101 is answered for a token that is revoked, and for one that has expired', async (t) => {
-  const { port, store } = sharedServer();
-
-  for (const refused of [revoked, expired]) {
-    assert.match(refused, /^ps_/);
-    assertProvoked(
-      await exchange(t, port, rawRequest(plant, authorization(`Bearer ${refused}`))),
-      'tokenInvalid',
-    );
-  }
-
-  assert.deepEqual(storedPlants(store), []);
-});
-
 test('42900 is answered for a token that sends more creates than its rate allows', async (t) => {
   const { store, port } = await startServerOnNewStore(t, ...oneThread);
   const rate = { perDay: 86_400, burst: 1 };
@@ -445,17 +256,6 @@ test('42900 is answered for a token that sends more creates than its rate allows
     assertProvoked(await reply(), 'rateLimited'),
     /^The token may send creates at 1\/s, and 1 at once\. This plant was not stored; retry in 1 s\.$/,
   );
-});
-
-test('40300 is answered for a token that may not create plants', async (t) => {
-  const { port, store } = sharedServer();
-
-  assertProvoked(
-    await exchange(t, port, rawRequest(plant, authorization(`Bearer ${operating}`))),
-    'scopeInsufficient',
-  );
-
-  assert.deepEqual(storedPlants(store), []);
 });
 
 test('40800 is answered for a request that does not arrive in time, and the connection is closed', async (t) => {
