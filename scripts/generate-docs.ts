@@ -20,7 +20,7 @@ const folder = join(import.meta.dirname, '../docs');
 const parts = Object.entries(architecture).map(([part, { holds, uses }]) => ({
   part,
   holds,
-  uses: uses as string[],
+  uses: uses.split(' ').filter(Boolean),
 }));
 
 const commands = await loadCommands();
