@@ -45,11 +45,7 @@ export async function measureGrowth(settings: Settings, bench: Bench): Promise<P
     },
     columns: ['createsPerSecond', 'ratioToEmpty', 'p50Ms', 'p99Ms', 'storeBytes', 'walBytes'],
     rows,
-    plot: {
-      title: 'Creates per second against the size of the store',
-      measures: ['createsPerSecond'],
-      scale: 'linear',
-    },
+    plot: { title: 'Creates per second against the size of the store' },
   };
 }
 
