@@ -3,7 +3,12 @@ import { readFileSync } from 'node:fs';
 /** Parts of src/, and the parts that each may import. docs/understand/architecture.md shows them. */
 const parts = Object.entries(
   JSON.parse(readFileSync(new URL('scripts/architecture.json', import.meta.url), 'utf8')),
-).map(([part, { uses }]) => ({ part, uses }));
+).map(([part, { uses }]) => ({ part, uses: namesIn(uses) }));
+
+/** The names in a text with a space between two of them. */
+function namesIn(text) {
+  return text.split(' ').filter(Boolean);
+}
 
 /** A pattern for the files of a part, without those of a part inside of it. */
 function filesOf(part) {

@@ -33,33 +33,12 @@ export interface LoadOrder extends Load {
   firstId: number;
 }
 
-/** The times are latencies over all measured creates. What /proc tells is null without Linux. */
-export interface LoadResult {
-  /** All acknowledged creates, also before and after the measured time. */
-  acknowledged: number;
-  /** Acknowledged in the measured time, as are the creates that divide the CPU times. */
-  createsPerSecond: number;
-  p50Ms: number;
-  p99Ms: number;
-  p999Ms: number;
-  maxMs: number;
-  p99ToP50: number;
-  /** All threads of the target, user and system. */
-  cpuUsPerCreate: number | null;
-  /** All processes of the database server. Null for a target without one. */
-  databaseCpuUsPerCreate: number | null;
-  /** Peak since the target started. */
-  rssPeakBytes: number | null;
-  /** Share of the measured time in which the generator ran, or had work and no core. */
-  generatorBusyShare: number;
-  /** Delay until the generator noticed that a create was due. Null for a closed loop. */
-  lateP99Ms: number | null;
-}
+export type LoadResult = ReturnType<typeof describeLoad>;
 
 const order: LoadOrder = JSON.parse(process.argv[2] ?? '');
 console.log(JSON.stringify(await generateLoad(order)));
 
-async function generateLoad(order: LoadOrder): Promise<LoadResult> {
+async function generateLoad(order: LoadOrder) {
   const tally = startTally();
   const run = await openClients(order, tally);
   const [clocks] = await Promise.all([measure(order, tally), run()]);
@@ -89,28 +68,36 @@ function readClocks({ targetPid, databasePid }: LoadOrder, { acknowledged }: Tal
   };
 }
 
+/** The times are latencies over all measured creates. What /proc tells is null without Linux. */
 function describeLoad(
   { targetPid }: LoadOrder,
   { acknowledged, latenciesMs, latenessesMs }: Tally,
   { start, end }: Record<'start' | 'end', Clocks>,
-): LoadResult {
+) {
   const elapsedUs = end.wallUs - start.wallUs;
   const creates = end.acknowledged - start.acknowledged;
   const busyUs = end.ownCpuUs - start.ownCpuUs + (difference(end.waitedUs, start.waitedUs) ?? 0);
   const latencies = Float64Array.from(latenciesMs).sort();
   const latenesses = Float64Array.from(latenessesMs).sort();
   return {
+    /** All acknowledged creates, also before and after the measured time. */
     acknowledged,
+    /** Acknowledged in the measured time, as are the creates that divide the CPU times. */
     createsPerSecond: creates / (elapsedUs / 1e6),
     p50Ms: percentile(latencies, 0.5),
     p99Ms: percentile(latencies, 0.99),
     p999Ms: percentile(latencies, 0.999),
     maxMs: percentile(latencies, 1),
     p99ToP50: percentile(latencies, 0.99) / percentile(latencies, 0.5),
+    /** All threads of the target, user and system. */
     cpuUsPerCreate: ratio(difference(end.targetCpuUs, start.targetCpuUs), creates),
+    /** All processes of the database server. Null for a target without one. */
     databaseCpuUsPerCreate: ratio(difference(end.databaseCpuUs, start.databaseCpuUs), creates),
+    /** Since the target started. */
     rssPeakBytes: rssPeakBytes(targetPid),
+    /** Share of the measured time in which the generator ran, or had work and no core. */
     generatorBusyShare: busyUs / elapsedUs,
+    /** Delay until the generator noticed that a create was due. Null for a closed loop. */
     lateP99Ms: latenesses.length === 0 ? null : percentile(latenesses, 0.99),
   };
 }

@@ -1,15 +1,16 @@
 /** A picture of the rows of a part: lines over places, in panels one below the other. */
 import { type Measure, measures, type Row, spreadOf } from './measurement.ts';
+import type { PartResult } from './part.ts';
 import type { Environment } from './report.ts';
 import type { Spread } from './statistics.ts';
 import { numberText } from './text.ts';
 
 export interface Plot {
   title: string;
-  /** The first is drawn solid, and the next with dashes. Their units are those of the tables. */
-  measures: Measure[];
-  /** A linear scale begins at 0, a logarithmic scale at a power of ten. */
-  scale: 'linear' | 'logarithmic';
+  /** The first is drawn solid, and the next with dashes. Default: the first column of the table. */
+  measures?: Measure[];
+  /** It begins at a power of ten. A linear scale, the default, begins at 0. */
+  isLogarithmic?: true;
 }
 
 interface Line {
@@ -39,8 +40,8 @@ const plotRight = width - 292;
 const legendLeft = plotRight + 28;
 const legendPitch = 22;
 
-export function renderPlot(plot: Plot, rows: Row[], environment: Environment): string {
-  const { title, measures: drawn, scale } = plot;
+export function renderPlot({ plot, columns, rows }: PartResult, environment: Environment): string {
+  const { title, measures: drawn = columns.slice(0, 1), isLogarithmic = false } = plot;
   const unit = drawn.map((measure) => measures[measure].head).join(', ');
   const names = [...new Set(rows.map(({ line }) => line))];
   let height = headHeight;
@@ -48,7 +49,7 @@ export function renderPlot(plot: Plot, rows: Row[], environment: Environment): s
     const top = height + panelHeadHeight;
     height = top + plotHeight + panelFootHeight;
     const lines = names.flatMap((name, index) => linesOf(name, index, own, drawn));
-    return renderPanel(panel === undefined ? unit : `${unit}, ${panel}`, lines, scale, top);
+    return renderPanel(panel === undefined ? unit : `${unit}, ${panel}`, lines, isLogarithmic, top);
   });
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}">`,
@@ -82,14 +83,14 @@ function linesOf(name: string, index: number, rows: Row[], drawn: Measure[]): Li
   }));
 }
 
-function renderPanel(title: string, lines: Line[], scaleName: Plot['scale'], top: number): string {
+function renderPanel(title: string, lines: Line[], isLogarithmic: boolean, top: number): string {
   const bottom = top + plotHeight;
   const points = lines.flatMap((line) => line.points);
   const places = [...new Set(points.map(({ x }) => x))];
   const pitch = (plotRight - plotLeft) / places.length;
   const xAt = (x: string) => plotLeft + (places.indexOf(x) + 0.5) * pitch;
   const values = points.flatMap(({ value }) => [value.min, value.max]);
-  const y = scaleName === 'linear' ? linearScale(values, top) : logarithmicScale(values, top);
+  const y = (isLogarithmic ? logarithmicScale : linearScale)(values, top);
   return [
     text(margin, top - 20, title, 'panel'),
     ...y.ticks.map((tick) => renderTick(tick, y.at(tick))),

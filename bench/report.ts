@@ -9,18 +9,9 @@ import type { FormName, PartName } from './parts.ts';
 import manifest from './peers/package.json' with { type: 'json' };
 import { numberText, spreadText } from './text.ts';
 
-export interface Environment {
-  /**
-   * With the file system of the stores. On tmpfs a sync costs nothing, and ratios to targets
-   * without sync mislead.
-   */
-  machine: string;
-  /** Of the last minute. Programs besides the benchmark make it larger than 0. */
-  loadAverage: number;
-  versions: string;
-}
+export type Environment = ReturnType<typeof describeEnvironment>;
 
-export function describeEnvironment(storeDirectory: string): Environment {
+export function describeEnvironment(storeDirectory: string) {
   const { type } = statfsSync(storeDirectory);
   const { node, sqlite } = process.versions;
   const system = `${os.platform()} ${os.release()} ${os.arch()}`;
@@ -29,7 +20,9 @@ export function describeEnvironment(storeDirectory: string): Environment {
   const cpu = `${os.cpus()[0]?.model}, ${os.availableParallelism()} cores`;
   const versions = Object.entries({ node, sqlite, ...manifest.dependencies });
   return {
+    // On tmpfs a sync costs nothing, and ratios to targets without sync mislead.
     machine: [cpu, memory, system, fileSystem].join(', '),
+    // Of the last minute. Programs besides the benchmark make it larger than 0.
     loadAverage: os.loadavg()[0] ?? 0,
     versions: versions.map((entry) => entry.join(' ')).join(', '),
   };

@@ -65,7 +65,7 @@ async function runPart(name: PartName): Promise<void> {
   // After each part, so that an interrupted run leaves its results.
   result.figures = answerFigures(result);
   writeFileSync(join(resultsDirectory, 'latest.json'), `${JSON.stringify(result, null, 2)}\n`);
-  const plot = renderPlot(measured.plot, measured.rows, result.environment);
+  const plot = renderPlot(measured, result.environment);
   writeFileSync(join(resultsDirectory, `${name}.svg`), plot);
 }
 

@@ -3,12 +3,13 @@ import { copyFileSync, mkdirSync, mkdtempDisposableSync, readdirSync, rmSync } f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import manifest from '../package.json' with { type: 'json' };
+import type { Architecture, Package } from './executable.ts';
 
 /** What the executable is linked to. No shell, and no package manager. */
 const libraries = ['libatomic1', 'libc6', 'libgcc-s1', 'libstdc++6'];
 
 /** Makes a folder with the libraries of the executable and their licences, with mmdebstrap. */
-export function extractLibraries(architecture: 'amd64' | 'arm64', root: string): void {
+export function extractLibraries(architecture: Architecture, root: string): void {
   const args = [
     ...['--quiet', '--variant=extract', `--architectures=${architecture}`],
     ...[`--include=${libraries}`, '--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr'],
@@ -18,19 +19,11 @@ export function extractLibraries(architecture: 'amd64' | 'arm64', root: string):
   execFileSync('mmdebstrap', args, { stdio: ['ignore', 'ignore', 'inherit'] });
 }
 
-export interface ContainerImage {
-  /** The path of the program as one executable file. */
-  readonly executable: string;
-  /** As Debian and OCI name it. */
-  readonly architecture: 'amd64' | 'arm64';
-  /** Seconds since 1970: the time of the image and of its files. */
-  readonly epoch: number;
-  /** The path of an OCI archive. */
-  readonly output: string;
-}
-
-/** Builds the image as root, with mmdebstrap and buildah. No container runs for the build. */
-export function buildImage({ executable, architecture, epoch, output }: ContainerImage): void {
+/**
+ * Builds the image as root, as an OCI archive, with mmdebstrap and buildah. No container runs for
+ * the build.
+ */
+export function buildImage({ executable, architecture, epoch, output }: Package): void {
   using temporary = mkdtempDisposableSync(join(tmpdir(), 'plant-store-image-'));
   const folder = temporary.path;
   const run = (program: string, ...args: string[]) =>

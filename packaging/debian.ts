@@ -14,6 +14,7 @@ import { dirname, join, relative } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import manifest from '../package.json' with { type: 'json' };
 import { readAsset } from '../src/program.ts';
+import type { Package } from './executable.ts';
 import { manPage } from './man-page.ts';
 
 const sources = join(import.meta.dirname, 'debian');
@@ -35,19 +36,8 @@ const completions: Readonly<Record<string, string>> = {
   zsh: 'usr/share/zsh/vendor-completions/_plant-store',
 };
 
-export interface DebianPackage {
-  /** The path of the program as one executable file. */
-  readonly executable: string;
-  /** As Debian names it. */
-  readonly architecture: 'amd64' | 'arm64';
-  /** The licences of the packages in the executable. */
-  readonly licences: string;
-  /** Seconds since 1970. No file of the package is newer. */
-  readonly epoch: number;
-  readonly output: string;
-}
-
-export function buildDebianPackage(options: DebianPackage): void {
+/** @param options `licences` are of the packages in the executable */
+export function buildDebianPackage(options: Package & { readonly licences: string }): void {
   using temporary = mkdtempDisposableSync(join(tmpdir(), 'plant-store-debian-'));
   const root = temporary.path;
   const place = (path: string, content: string | Buffer, mode = 0o644) => {

@@ -14,9 +14,23 @@ import lock from '../package-lock.json' with { type: 'json' };
 import { assetNames, readAsset, threadEntries } from '../src/program.ts';
 import { bundle } from './bundle.ts';
 
+/** As Debian and OCI name it. */
+export type Architecture = 'amd64' | 'arm64';
+
+/** What is made of an executable. */
+export interface Package {
+  /** The path of the program as one executable file. */
+  readonly executable: string;
+  readonly architecture: Architecture;
+  /** Seconds since 1970. No file of the package is newer. */
+  readonly epoch: number;
+  /** The path of the package. */
+  readonly output: string;
+}
+
 interface Platform {
-  /** The name of the architecture for Debian and OCI. Undefined: there are no such packages. */
-  readonly architecture?: 'amd64' | 'arm64';
+  /** Undefined: there are no packages for the platform. */
+  readonly architecture?: Architecture;
   /** Removes the symbols, which are a fifth of the file. */
   readonly strip?: string;
   /** Of the name of an executable. */

@@ -2,8 +2,7 @@
  * Full load on stores of different sizes. An empty store is measured right before each, so that the
  * drift of the machine meets both.
  */
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { statSync } from 'node:fs';
 import { keepRows, type Values } from '../measurement.ts';
 import { type Bench, fullLoad, measureRounds, type PartResult, type Settings } from '../part.ts';
 import {
@@ -13,6 +12,7 @@ import {
   runOnFreshStore,
   runTarget,
   verifyCount,
+  withFreshStore,
 } from '../target.ts';
 import { targets } from '../targets.ts';
 import { plantsText } from '../text.ts';
@@ -20,12 +20,8 @@ import { plantsText } from '../text.ts';
 /** Counts the plants of a store that grows once, at the end. */
 export async function measureGrowth(settings: Settings, bench: Bench): Promise<PartResult> {
   const { rows, add } = keepRows();
-  const stores = (['ascending', 'random'] as const).map((ids): LoadedStore => {
-    const folder = mkdtempSync(join(bench.directory, 'growing-'));
-    return { path: join(folder, 'plants.db'), ids, plants: 0 };
-  });
-  for (const size of settings.sizes) {
-    for (const store of stores) {
+  const measureGrowing = async (store: LoadedStore) => {
+    for (const size of settings.sizes) {
       const place = { x: plantsText(size), line: `${store.ids} ids` };
       await fillStore(store, size);
       await measureRounds(settings, bench, async () => {
@@ -34,22 +30,17 @@ export async function measureGrowth(settings: Settings, bench: Bench): Promise<P
         add(place, values);
       });
     }
-  }
-  for (const store of stores) {
     verifyCount(targets.service, store);
-    rmSync(dirname(store.path), { recursive: true });
-  }
+  };
+  await withFreshStore(bench.directory, 'ascending', measureGrowing);
+  await withFreshStore(bench.directory, 'random', measureGrowing);
   return {
     conditions: {
       load: `closed loop, ${fullLoad.text}; filled by import in between; all plants counted at the end`,
     },
     columns: ['createsPerSecond', 'ratioToEmpty', 'p50Ms', 'p99Ms', 'storeBytes', 'walBytes'],
     rows,
-    plot: {
-      title: 'Creates per second against the size of the store',
-      measures: ['createsPerSecond'],
-      scale: 'linear',
-    },
+    plot: { title: 'Creates per second against the size of the store' },
   };
 }
 

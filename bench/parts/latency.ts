@@ -46,7 +46,7 @@ export async function measureLatency(settings: Settings, bench: Bench): Promise<
     plot: {
       title: 'Latency against load',
       measures: ['p50Ms', 'p99Ms', 'p999Ms'],
-      scale: 'logarithmic',
+      isLogarithmic: true,
     },
   };
 }

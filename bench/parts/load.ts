@@ -85,7 +85,7 @@ export async function measureLoad(settings: Settings, bench: Bench): Promise<Par
       'generatorBusyShare',
     ],
     rows,
-    plot: { title: 'Creates per second', measures: ['createsPerSecond'], scale: 'logarithmic' },
+    plot: { title: 'Creates per second', isLogarithmic: true },
   };
 }
 

@@ -50,6 +50,6 @@ export async function measureMemory(
     },
     columns: ['rssBytes', 'rssPeakBytes', 'rssSlopeBytesPerMinute', 'createsPerSecond'],
     rows,
-    plot: { title: 'Memory under full load', measures: ['rssBytes'], scale: 'linear' },
+    plot: { title: 'Memory under full load' },
   };
 }

@@ -61,11 +61,7 @@ export async function measurePostgres(settings: Settings, bench: Bench): Promise
       'generatorBusyShare',
     ],
     rows,
-    plot: {
-      title: 'Creates per second on PostgreSQL',
-      measures: ['createsPerSecond'],
-      scale: 'linear',
-    },
+    plot: { title: 'Creates per second on PostgreSQL' },
   };
 }
 

@@ -26,6 +26,6 @@ export async function measureStart(settings: Settings, bench: Bench): Promise<Pa
     conditions: { rounds: `${settings.rounds} starts of each kind in turn; median (min to max)` },
     columns: ['startMs'],
     rows,
-    plot: { title: 'Start of the service', measures: ['startMs'], scale: 'linear' },
+    plot: { title: 'Start of the service' },
   };
 }

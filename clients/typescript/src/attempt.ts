@@ -26,17 +26,11 @@ const replyCharsMax = 16_384;
 /** A reply to a plant that is stored may take this long to arrive in full. */
 const tailMs = 1_000;
 
-export interface AttemptRequest {
-  readonly headers: Headers;
-  readonly body: string;
-  readonly signal: AbortSignal;
-}
-
 /** Sends the request once. Never rejects. @param id what `Plant-Id` of the reply must be */
 export async function attempt(
   send: typeof fetch,
   url: URL,
-  request: AttemptRequest,
+  request: { readonly headers: Headers; readonly body: string; readonly signal: AbortSignal },
   id: bigint,
 ): Promise<Outcome> {
   const { signal } = request;

@@ -6,6 +6,9 @@ import { createRetryBudget } from './retry-budget.ts';
 import { timerMsMax } from './signals.ts';
 import type { ClientOptions, CreatePlantOptions, PlantStoreClient } from './types.ts';
 
+/** W3C Trace Context §3.2. */
+const traceparentForm = /^[\da-f]{2}-[\da-f]{32}-[\da-f]{16}-[\da-f]{2}(-[!-~]*)?$/;
+
 /** @throws InvalidInputError */
 export function createClient(options: ClientOptions): PlantStoreClient {
   const { token, timeout = 60_000, attemptTimeout = 10_000, onRetry, fetch } = options;
@@ -33,7 +36,8 @@ export function createClient(options: ClientOptions): PlantStoreClient {
 /** @throws InvalidInputError */
 function checkOptions({ timeout, traceparent }: CreatePlantOptions): void {
   checkTime('timeout', timeout);
-  checkTraceparent(traceparent);
+  if (traceparent !== undefined && !traceparentForm.test(traceparent))
+    throw new InvalidInputError('traceparent must be as W3C Trace Context writes it');
 }
 
 /** @throws InvalidInputError */
@@ -51,13 +55,4 @@ function plantsUrl(text: string | URL): URL {
 function checkTime(name: string, ms = timerMsMax): void {
   if (typeof ms !== 'number' || !(ms > 0 && ms <= timerMsMax))
     throw new InvalidInputError(`${name} must be from 1 to ${timerMsMax} milliseconds`);
-}
-
-/** W3C Trace Context §3.2. @throws InvalidInputError */
-function checkTraceparent(value: string | undefined): void {
-  if (
-    value !== undefined &&
-    !/^[\da-f]{2}-[\da-f]{32}-[\da-f]{16}-[\da-f]{2}(-[!-~]*)?$/.test(value)
-  )
-    throw new InvalidInputError('traceparent must be as W3C Trace Context writes it');
 }

@@ -12,26 +12,23 @@ export function pauseMs(attempts: number): number {
   return Math.random() * Math.min(backoffMsMax, backoffMs * 2 ** (attempts - 1));
 }
 
-/** What the retries of a client share, so that many creates do not finish off an ill service. */
-export interface RetryBudget {
-  /** Called after each attempt. */
-  note(isStored: boolean): void;
-  /**
-   * Resolves when a retry may be sent. While the service is ill, that is one retry each
-   * `retryEveryMs`, for all creates; the first stored plant ends that. Resolves, too, when the
-   * signal is aborted.
-   */
-  takeTurn(signal: AbortSignal): Promise<void>;
-}
+export type RetryBudget = ReturnType<typeof createRetryBudget>;
 
-export function createRetryBudget(): RetryBudget {
+/** What the retries of a client share, so that many creates do not finish off an ill service. */
+export function createRetryBudget() {
   let failures = 0;
   let nextMs = 0;
   return {
-    note(isStored) {
+    /** Called after each attempt. */
+    note(isStored: boolean): void {
       failures = isStored ? 0 : failures + 1;
     },
-    async takeTurn(signal) {
+    /**
+     * Resolves when a retry may be sent. While the service is ill, that is one retry each
+     * `retryEveryMs`, for all creates; the first stored plant ends that. Resolves, too, when the
+     * signal is aborted.
+     */
+    async takeTurn(signal: AbortSignal): Promise<void> {
       while (failures >= failuresMax && !signal.aborted) {
         const waitMs = nextMs - performance.now();
         if (waitMs <= 0) {

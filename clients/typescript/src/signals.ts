@@ -1,25 +1,18 @@
 /** The longest time of a timer. */
 export const timerMsMax = 2 ** 31 - 1;
 
-/** A signal that ends with another one, or after a time. */
-export interface LimitedSignal {
-  readonly signal: AbortSignal;
-  /** Ends what is still under way, and removes the timer and the listener. */
-  release(): void;
-}
-
-/** `AbortSignal.any` and `AbortSignal.timeout` together leak, or never fire, on Node 20. */
-export function limitSignal(
-  outer: AbortSignal | undefined,
-  ms: number,
-  why: string,
-): LimitedSignal {
+/**
+ * A signal that ends with another one, or after a time. `AbortSignal.any` and `AbortSignal.timeout`
+ * together leak, or never fire, on Node 20.
+ */
+export function limitSignal(outer: AbortSignal | undefined, ms: number, why: string) {
   const controller = new AbortController();
   const timer = setTimeout(() => controller.abort(new DOMException(why, 'TimeoutError')), ms);
   const forget = outer && onAbort(outer, () => controller.abort(outer.reason));
   return {
     signal: controller.signal,
-    release() {
+    /** Ends what is still under way, and removes the timer and the listener. */
+    release(): void {
       clearTimeout(timer);
       forget?.();
       controller.abort();

@@ -86,11 +86,8 @@ test('a refused plant stops the run, closes the iterable, and every plant that w
     { name: 'RefusedError', code: 40003 },
   );
   assert.equal(results[4]?.outcome, 'refused');
-  const stored = results.filter(({ outcome }) => outcome === 'stored');
-  assert.deepEqual(
-    stored.map(({ plant }) => plant.id),
-    ids(),
-  );
+  const stored = results.flatMap(({ outcome, plant }) => (outcome === 'stored' ? plant.id : []));
+  assert.deepEqual(stored, ids());
   assert(results.length < oneRefused.length, `${results.length} plants were begun`);
   assert(isClosed);
 });
@@ -107,10 +104,7 @@ test('a run goes on after a plant that is refused, rounded or cannot be read, wh
   const plants = [...wrong, ...oneRefused, Promise.resolve({ id: 10, name: 'a promise' })];
   const totals = await createPlants(plants as never, { onRefusal: 'continue' });
   assert.deepEqual(totals, { stored: 9, refused: 4, unknown: 0 });
-  assert.deepEqual(
-    ids(),
-    upTo(10).filter((id) => id !== 5),
-  );
+  assert.deepEqual(ids(), [1, 2, 3, 4, 6, 7, 8, 9, 10]);
 });
 
 test('a refusal that is not about the plant stops each run, such as the 400 of a proxy', async () => {
@@ -143,10 +137,7 @@ test('a failure of the iterable or of the callback ends the run, after the plant
     calls += 1;
     throw new Error('the disk of the journal is full');
   };
-  await assert.rejects(
-    createPlants(numbered(100), { onResult }),
-    /the disk of the journal is full/,
-  );
+  await assert.rejects(createPlants(numbered(100), { onResult }), /journal is full/);
   assert.equal(calls, 1);
 });
 

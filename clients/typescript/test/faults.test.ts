@@ -25,13 +25,8 @@ interface Line {
 }
 
 for (const [name, runtime] of Object.entries(runtimes)) {
-  test(
-    `${name}: ${creates} creates through resets, lies and restarts, and each is reported as it is`,
-    {
-      skip: runtime.missing ?? false,
-    },
-    (t) => assertReported(t, runtime),
-  );
+  const title = `${name}: ${creates} creates through resets, lies and restarts, each reported as it is`;
+  test(title, { skip: runtime.missing ?? false }, (t) => assertReported(t, runtime));
 }
 
 /**

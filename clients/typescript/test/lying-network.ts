@@ -22,44 +22,36 @@ const html = (status: number, text: string, headers: Record<string, string> = {}
 
 const cut = ({ request }: Link) => reset(request.socket);
 
+const past = new Date(0).toUTCString();
+
+/** Sent in place of any reply of the service. @param fields of the reply */
+const answerHtml =
+  (status: number, text: string, fields?: Record<string, string>) => (link: Link) =>
+    answer(link, html(status, text, fields));
+
+/** What follows the commit in place of the reply. */
+const afterCommit = (then: (link: Link) => unknown) => async (link: Link) => {
+  await link.forward();
+  await then(link);
+};
+
 const faults = {
-  async 'reset before the commit'(link: Link) {
-    cut(link);
-  },
-  async 'reset after the commit'(link: Link) {
-    await link.forward();
-    cut(link);
-  },
-  async 'half of the head'(link: Link) {
-    await link.forward();
-    link.response.socket?.end('HTTP/1.1 200 OK\r\nContent-Type: appl');
-  },
-  async 'half of the body'(link: Link) {
+  'reset before the commit': cut,
+  'reset after the commit': afterCommit(cut),
+  'half of the head': afterCommit(({ response }) =>
+    response.socket?.end('HTTP/1.1 200 OK\r\nContent-Type: appl'),
+  ),
+  async 'half of the body'(link) {
     const body = await answerHead(link, await link.forward());
     link.response.write(body.subarray(0, body.length / 2), () => cut(link));
   },
-  async 'no reply'(link: Link) {
-    await link.forward();
-  },
-  async '503 with Retry-After'(link: Link) {
-    await answer(link, html(503, 'Service Unavailable', { 'Retry-After': '0' }));
-  },
-  async '503 without Retry-After, after the commit'(link: Link) {
-    await link.forward();
-    await answer(link, html(503, 'Service Unavailable'));
-  },
-  async '502 with HTML, after the commit'(link: Link) {
-    await link.forward();
-    await answer(link, html(502, 'Bad Gateway'));
-  },
-  async '429 of a proxy'(link: Link) {
-    const past = new Date(0).toUTCString();
-    await answer(link, html(429, 'Too Many Requests', { 'Retry-After': past }));
-  },
-  async '200 of something else'(link: Link) {
-    await answer(link, html(200, 'Welcome to the hotel'));
-  },
-} satisfies Record<string, (link: Link) => Promise<void>>;
+  'no reply': afterCommit(() => undefined),
+  '503 with Retry-After': answerHtml(503, 'Service Unavailable', { 'Retry-After': '0' }),
+  '503 without Retry-After, after the commit': afterCommit(answerHtml(503, 'Service Unavailable')),
+  '502 with HTML, after the commit': afterCommit(answerHtml(502, 'Bad Gateway')),
+  '429 of a proxy': answerHtml(429, 'Too Many Requests', { 'Retry-After': past }),
+  '200 of something else': answerHtml(200, 'Welcome to the hotel'),
+} satisfies Record<string, (link: Link) => unknown>;
 
 export const faultNames = Object.keys(faults) as Fault[];
 

@@ -19,19 +19,12 @@ export interface WorkloadOptions {
 export interface Runtime {
   /** Why it cannot run here. */
   readonly missing: string | undefined;
-  /**
-   * Runs the workload to its end.
-   *
-   * @param folder has `client.js` and `workload.js`
-   * @param onLine called with each line of the workload
-   */
-  run(
-    owner: Owner,
-    folder: string,
-    options: WorkloadOptions,
-    onLine: (line: string) => void,
-  ): Promise<void>;
+  /** Runs the workload to its end. The folder has `client.js` and `workload.js`. */
+  run(owner: Owner, folder: string, options: WorkloadOptions, onLine: OnLine): Promise<void>;
 }
+
+/** Called with each line of the workload. */
+type OnLine = (line: string) => void;
 
 const downloaded = (path: string) => join(import.meta.dirname, 'runtimes/node_modules', path);
 const node = ['--input-type=module', '--eval'];
