@@ -164,7 +164,7 @@ export const limits = {
     commitMs: 4 * second,
     /** In about this time a thread answers a create and reads the next one. */
     turnMs: 0.01,
-    /** A batch waits for further clients until this long, or a quarter of a transaction, none sends. */
+    /** A batch waits for clients until none sends for this time, or a quarter of a transaction. */
     clientsPauseMs: 0.5,
     /** Time that a batch gathers while other batches are committed. PostgreSQL only. */
     gatherMs: 1,

@@ -44,7 +44,7 @@ export function rateLimiterIn(memory: SharedArrayBuffer) {
   }
 
   return {
-    /** @returns 0 if it has taken a create, or the milliseconds until the bucket has the next one */
+    /** @returns 0 if it has taken a create, or the ms until the bucket has the next one */
     take(bucketId: number, { perDay, burst }: Rate): number {
       const intervalUs = dayUs / perDay;
       const aheadUsMax = intervalUs * (burst - 1);

@@ -55,9 +55,10 @@ function attempt<T>(failure: string, read: () => T): T {
 export type CertificateWatch = ReturnType<typeof watchCertificate>;
 
 /**
- * The certificate of a listener, renewed from its files. Reads the files every `limits.tls.readAgainMs`, and takes up a new certificate. Files that do not
- * fit leave the old certificate in force. A failure is logged when two readings find the failure,
- * because the files are not replaced at one moment.
+ * The certificate of a listener, renewed from its files. Reads the files every
+ * `limits.tls.readAgainMs`, and takes up a new certificate. Files that do not fit leave the old
+ * certificate in force. A failure is logged when two readings find the failure, because the files
+ * are not replaced at one moment.
  */
 export function watchCertificate(files: TlsFiles, log: Log) {
   let current = readCertificate(files, Date.now());

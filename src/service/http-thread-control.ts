@@ -118,7 +118,7 @@ export function loadHttpThread(
       order('stop accepting');
       return Promise.race([acceptsNothing.promise, exit]);
     },
-    /** Resolves when all requests are answered, all connections closed, and the thread has ended. */
+    /** Resolves when requests are answered, connections are closed, and the thread has ended. */
     drain(drainMs: number): Promise<unknown> {
       order({ drainMs });
       return exit;

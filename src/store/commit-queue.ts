@@ -46,8 +46,8 @@ interface Batch extends Transaction {
  * only while plants keep coming. A batch whose replies take longer than its transaction does not
  * wait.
  *
- * Where several transactions may run, a batch gathers for at most `gatherMs`: a fast store then gets
- * few large batches.
+ * Where several transactions may run, a batch gathers for at most `gatherMs`: a fast store then
+ * gets few large batches.
  *
  * A full queue refuses plants. A transaction that has not ended `commitMs` after its first plant is
  * settled with an error. When all concurrent transactions are overdue, the gathering batch is

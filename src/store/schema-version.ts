@@ -32,7 +32,7 @@ export function demandNewest(version: number, store: string, location: string): 
   );
 }
 
-/** Gives the tokens of 1.1.0 what they lack before all tables are made, in the types of an engine. */
+/** Gives the tokens of 1.1.0 what they lack, before tables are made, in the types of an engine. */
 export function tokenUpgrade(integer: string, text: string): string[] {
   const columns = [
     `rotated_at ${integer}`,

@@ -129,7 +129,7 @@ export function openJwtAccess(options: JwtAccessOptions) {
     readKeys() {
       for (const keys of issuers.values()) void keys.again();
     },
-    /** The oldest of the last reads of all issuers, in milliseconds since the epoch; 0 for never. */
+    /** The oldest of the last reads of all issuers, in ms since the epoch; 0 for never. */
     keysReadAtMs: () => Math.min(...issuers.values().map((keys) => keys.readAtMs())),
     async [Symbol.asyncDispose]() {
       for (const keys of issuers.values()) keys[Symbol.dispose]();
