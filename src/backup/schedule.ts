@@ -118,7 +118,10 @@ export function openBackups(
     async show() {
       const dueAtMs = await lastBackupMs(location).then(dueMs, () => undefined);
       return {
-        ...{ folder, keep: rules, everySeconds: everyMs / 1_000, last },
+        folder,
+        keep: rules,
+        everySeconds: everyMs / 1_000,
+        last,
         ...(await list.look()),
         dueAt: dueAtMs === undefined ? null : new Date(dueAtMs).toISOString(),
         running: running?.reply ?? null,

@@ -170,7 +170,8 @@ function listed(token: TokenRecord, nowMs: number) {
     expiresAt: isoIfSet(expiresAtMs),
     revokedAt: isoIfSet(revokedAtMs),
     lastUsedAt: isoIfSet(lastUsedAtMs),
-    ...{ createdBy, revokedBy },
+    createdBy,
+    revokedBy,
     ...listedRate(rate),
   };
 }

@@ -106,8 +106,13 @@ export function rate(value: string): Rate {
 
 const dayMs = 86_400_000;
 const unitsMs = {
-  ...{ ms: 1, s: 1_000, m: 60_000, h: 3_600_000 },
-  ...{ d: dayMs, w: 7 * dayMs, y: 365 * dayMs },
+  ms: 1,
+  s: 1_000,
+  m: 60_000,
+  h: 3_600_000,
+  d: dayMs,
+  w: 7 * dayMs,
+  y: 365 * dayMs,
 } as const;
 const durationMsMax = 100 * 365 * unitsMs.d;
 

@@ -16,8 +16,15 @@ export interface BackupDesk {
 type Desk = BackupDesk | undefined;
 
 const withoutFolder: BackupList = {
-  ...{ folder: null, fault: null, backups: [], leftOut: 0, keep: null },
-  ...{ everySeconds: null, dueAt: null, last: null, running: null },
+  folder: null,
+  fault: null,
+  backups: [],
+  leftOut: 0,
+  keep: null,
+  everySeconds: null,
+  dueAt: null,
+  last: null,
+  running: null,
 };
 
 export function listBackups(desk: Desk): Handler {

@@ -69,8 +69,15 @@ export async function gatherFigures(sources: FigureSources) {
     bestEffort(sources.liveTokens()),
   ]);
   return {
-    ...{ httpThreads, writers, queuePlantsMax, connectionsMax, tokenFigures, ...current },
-    ...{ ready, sizes, plants },
+    httpThreads,
+    writers,
+    queuePlantsMax,
+    connectionsMax,
+    tokenFigures,
+    ...current,
+    ready,
+    sizes,
+    plants,
     // Negative after the clock was set back, of which an alert warns.
     backupAgeSeconds: backup && (Date.now() - backup.finishedAtMs) / 1_000,
     missingPlants: backup && missingPlants(backup, plants),
