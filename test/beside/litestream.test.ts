@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { promisify } from 'node:util';
@@ -28,7 +28,7 @@ import {
   temporaryFolder,
 } from '../helpers/program.ts';
 import { skipVisibly } from '../helpers/skips.ts';
-import { storedPlants } from '../helpers/store-file.ts';
+import { storedPlants, walSalt } from '../helpers/store-file.ts';
 
 /** Builds Litestream, or skips the test. */
 function isMissing(t: TestContext): boolean {
@@ -96,8 +96,7 @@ test('a Litestream that was away while the WAL began again misses no create', as
   await Promise.all(pages);
   await away.inSync();
   await away.stop('SIGKILL');
-  // The salt (sqlite.org/fileformat2.html#walformat).
-  const begun = () => readFileSync(`${replicated.store}-wal`).readUInt32BE(16);
+  const begun = () => walSalt(replicated.store);
   for (const before = begun(); begun() === before; ) await createPage();
   const back = startLitestream(t, replicated);
   await back.inSync();

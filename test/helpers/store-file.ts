@@ -1,3 +1,4 @@
+import { closeSync, openSync, readSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { openForWriting } from '../../src/store/sqlite/database.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -15,6 +16,15 @@ export function storedPlants(
   return select
     .all()
     .map((row) => [row['id'] as bigint, row['name'] as string, row['tag'] as string | null]);
+}
+
+/** The salt of the WAL, which grows by 1 when the WAL begins (sqlite.org/fileformat2.html#walformat). */
+export function walSalt(store: string): number {
+  const head = Buffer.alloc(20);
+  const wal = openSync(`${store}-wal`, 'r');
+  readSync(wal, head, 0, head.length, 0);
+  closeSync(wal);
+  return head.readUInt32BE(16);
 }
 
 /** Does something to the file behind the server's back. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, openSync, readSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { sabotaging } from '../helpers/faults.ts';
@@ -15,7 +15,7 @@ import {
   takesNoCode,
 } from '../helpers/program.ts';
 import { runHere } from '../helpers/run-here.ts';
-import { addPlants, alterStore, storedPlants } from '../helpers/store-file.ts';
+import { addPlants, alterStore, storedPlants, walSalt } from '../helpers/store-file.ts';
 
 /*
  * Other programs read the store while it is written to. What they read stays in the log, which must
@@ -53,15 +53,6 @@ async function startReader(t: TestContext, store: string, transactionMs: number)
   };
 }
 
-/** The salt of the WAL, which grows by 1 when the WAL restarts (sqlite.org/fileformat2.html#walformat). */
-function logNumber(store: string): number {
-  const head = Buffer.alloc(20);
-  const log = openSync(`${store}-wal`, 'r');
-  readSync(log, head, 0, 20, 0);
-  closeSync(log);
-  return head.readUInt32BE(16);
-}
-
 const logBytes = (store: string) => statSync(`${store}-wal`).size;
 
 test('the WAL restarts beside readers that overlap, and stays small', {
@@ -72,9 +63,9 @@ test('the WAL restarts beside readers that overlap, and stays small', {
   for (const ms of [7, 9, 11, 13]) await startReader(t, store, ms);
 
   const name = 'leaf '.repeat(2_000);
-  const before = logNumber(store);
+  const before = walSalt(store);
   let id = 0;
-  while (logNumber(store) < before + 3) {
+  while (walSalt(store) < before + 3) {
     id += 1;
     assert.equal((await create(plantsUrl, { id, name })).status, 200);
   }

@@ -9,7 +9,7 @@ import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import { mounted } from '../helpers/mounts.ts';
 import { pause } from '../helpers/pause.ts';
 import { storePath, temporaryFolder } from '../helpers/program.ts';
-import { alterStore } from '../helpers/store-file.ts';
+import { alterStore, walSalt } from '../helpers/store-file.ts';
 import { storeSuite } from './store-suite.ts';
 
 const lockMs = 5_000;
@@ -83,17 +83,15 @@ test('sqlite: a clock that was behind for a while hides no plant from a search f
 test('sqlite: a WAL that was copied whole begins again without a further create, for readers of its file', async (t) => {
   const path = await storePath(t);
   await using store = await openSqliteStore(path, lockMs);
-  // The salt, which grows by 1 when the WAL begins (sqlite.org/fileformat2.html#walformat).
-  const begun = () => readFileSync(`${path}-wal`).readUInt32BE(16);
   await store.createPlants([{ ...alder, id: -1n }]);
-  const before = begun();
+  const before = walSalt(path);
   const name = 'leaf '.repeat(1_000);
   const ids = Array.from({ length: limits.sqlite.checkpointPages }, (_, index) => BigInt(index));
   await store.createPlants(ids.map((id) => ({ ...alder, id, name })));
   const signal = AbortSignal.timeout(5_000);
   // A heartbeat begins it.
   while ((await store.lastBeat()) === undefined) await pause(signal);
-  assert.equal(begun(), (before + 1) % 2 ** 32);
+  assert.equal(walSalt(path), (before + 1) % 2 ** 32);
 });
 
 test('sqlite: a disk that is full when the index of the log must grow is waited for, like any full disk', async (t) => {
