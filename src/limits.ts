@@ -194,7 +194,7 @@ export const limits = {
     checkpointPages: 1_000,
     /** Disk space that an empty WAL keeps. Only readers make the WAL grow beyond it. */
     walBytesKept: 64 * MiB,
-    /** Wait of the writer for readers of a larger WAL; interval of the waits (1 % of creates). */
+    /** Wait of a checkpoint for readers of a larger WAL; interval of the waits (1 % of creates). */
     readersMs: 50,
     readersEveryMs: 10 * second,
     /** `doctor` and alerts warn of a larger WAL, which a reader holds. */

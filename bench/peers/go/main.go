@@ -115,7 +115,7 @@ func parse(body []byte, plant *newPlant) error {
 	if plant.ID == nil || plant.Name == nil {
 		return fmt.Errorf("id and name are required")
 	}
-	// A tag that is null is no string, and a tag that is missing is none.
+	// A null tag is refused, because null is no string. A plant without the member has no tag.
 	var members struct{ Tag json.RawMessage }
 	if plant.Tag == nil && bytes.Contains(body, []byte("null")) {
 		check(json.Unmarshal(body, &members))

@@ -54,7 +54,7 @@ export function startSamples(sources: SampleSources) {
   }, samplesEveryMs);
 
   return {
-    /** Samples later than the sample of that time. All samples if there is none of that time. */
+    /** Samples later than the sample with this time; all samples if no sample has this time. */
     after: (atMs: number): readonly Sample[] =>
       samples.slice(samples.findLastIndex((sample) => sample.atMs === atMs) + 1),
     /** Creates of the last `limits.ops.heartbeatStaleMs`. */

@@ -73,8 +73,8 @@ function prepareWrites(db: DatabaseSync): void {
 }
 
 /**
- * A killed process may have written a plant without a sync. A checkpoint syncs the WAL first, so
- * every plant that can be read is durable, and a retry can be answered from the store.
+ * After a failed sync, Linux takes pages for written that the disk does not have. A checkpoint
+ * writes these pages again, into the file of the store, before a retry is answered from them.
  */
 function syncByCheckpoint(db: DatabaseSync): void {
   try {
@@ -185,7 +185,11 @@ export function openForReading(path: string): ReadFile {
  * gaps of a writer under full load.
  */
 export function inTransaction<T>(db: DatabaseSync, lockMs: number, change: () => T): T {
-  retryWhileBusy(lockMs, () => db.exec('BEGIN IMMEDIATE'), lockedFor(lockMs));
+  retryWhileBusy(
+    lockMs,
+    () => db.exec('BEGIN IMMEDIATE'),
+    () => lockedFor(lockMs),
+  );
   return commitOrRollBack(db, change);
 }
 
@@ -220,15 +224,15 @@ export function commitOrRollBack<T>(db: DatabaseSync, change: () => T): T {
   }
 }
 
-/** Tries every millisecond, for at most `lockMs`. @param locked the error to throw then */
-function retryWhileBusy<T>(lockMs: number, work: () => T, locked?: Error): T {
+/** Tries every millisecond, for at most `lockMs`. @param locked makes the error to throw then */
+function retryWhileBusy<T>(lockMs: number, work: () => T, locked?: () => Error): T {
   const deadline = performance.now() + lockMs;
   for (;;) {
     try {
       return work();
     } catch (error) {
       if (sqliteCode(error) !== SQLITE_BUSY) throw error;
-      if (performance.now() > deadline) throw locked ?? error;
+      if (performance.now() > deadline) throw locked?.() ?? error;
       Atomics.wait(pause, 0, 0, 1);
     }
   }
