@@ -14,8 +14,8 @@ export function ageText(ms: number, whole = Math.floor): string {
 /** An interval in the largest unit that is exact: `90 s`, `1 h` or `7 days`. */
 export function intervalText(ms: number): string {
   if (ms >= 2 * dayMs && ms % dayMs === 0) return `${ms / dayMs} days`;
-  if (ms % hourMs === 0) return `${ms / hourMs} h`;
-  return ms % minuteMs === 0 ? `${ms / minuteMs} min` : `${ms / 1_000} s`;
+  if (ms >= hourMs && ms % hourMs === 0) return `${ms / hourMs} h`;
+  return ms >= minuteMs && ms % minuteMs === 0 ? `${ms / minuteMs} min` : `${ms / 1_000} s`;
 }
 
 /** `3 min ago` or `in 3 days`. A time to come is rounded. */

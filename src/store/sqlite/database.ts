@@ -5,7 +5,8 @@ import { nearestExisting } from '../../disk/file-system.ts';
 import { isSystemError, makeFile, makeFolderDurably } from '../../disk/files.ts';
 import { obstacleTo, obstacleToRoom } from '../../disk/obstacle.ts';
 import { limits } from '../../limits.ts';
-import { commandOn } from '../command-text.ts';
+import { intervalText } from '../../quantity-text.ts';
+import { commandOn, shellQuoted } from '../command-text.ts';
 import { StoreError, StoreOpenError } from '../errors.ts';
 import { defaultStorePath } from '../location.ts';
 import { demandNewest } from '../schema-version.ts';
@@ -207,7 +208,7 @@ export function tryBegin(db: DatabaseSync): boolean {
 export function lockedFor(lockMs: number): StoreError {
   return new StoreError(
     'unavailable',
-    `another process has kept the store locked for ${lockMs} ms`,
+    `another process has kept the store locked for ${intervalText(lockMs)}`,
   );
 }
 
