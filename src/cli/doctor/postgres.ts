@@ -1,4 +1,5 @@
 import { limits } from '../../limits.ts';
+import { numberText } from '../../quantity-text.ts';
 import { StoreError, StoreOpenError } from '../../store/errors.ts';
 import type { PostgresLocation } from '../../store/location.ts';
 import { commandFor, type DatabaseCondition, postgresEngine } from '../../stores.ts';
@@ -128,7 +129,9 @@ function connections({
   server: { connectionsOpen: open, connectionsMax: max },
 }: DatabaseCondition): Finding {
   const perNode = perThread * (usualHttpThreads() + 1) + 1;
-  const figure = `${open} of ${max} are open; a node on a machine like this opens up to ${perNode}`;
+  const figure =
+    `${numberText(open)} of ${numberText(max)} are open; a node on a machine like this opens ` +
+    `up to ${perNode}`;
   const remedy = 'raise max_connections of the server, or lower --http-threads';
   return max - open < perNode
     ? warning(`${figure}, which is more than are left`, remedy)

@@ -1,4 +1,5 @@
 import { limits } from '../../limits.ts';
+import { numberText } from '../../quantity-text.ts';
 import { commandOn } from '../command-text.ts';
 import { StoreError, StoreOpenError } from '../errors.ts';
 import { figuresOf, type Inspection, type OnProgress } from '../inspection.ts';
@@ -107,7 +108,7 @@ export async function inspectPostgres(
     return {
       schemaVersion,
       ...(await figuresOf(snapshot.pages(), (plants) =>
-        onProgress(`reading the plants: ${plants}`),
+        onProgress(`reading the plants: ${numberText(plants)}`),
       )),
     };
   } catch (error) {
