@@ -26,6 +26,8 @@ function listenError(
       `--${prefix}port, or replace a running service with --reuse-port`,
     EACCES: `port ${port} needs privileges; choose a port above 1023 with --${prefix}port`,
     EADDRNOTAVAIL: elsewhere,
+    EAFNOSUPPORT: elsewhere,
+    EINVAL: `${host} needs its network interface, such as --${prefix}host ${host}%eth0`,
     ENOTFOUND: elsewhere,
     EAI_AGAIN: elsewhere,
   };

@@ -259,6 +259,7 @@ export function opening<T>(path: string, open: () => T, mode = constants.R_OK | 
     if (sqliteCode(error) === SQLITE_CORRUPT) throw damaged(path, (error as Error).message, error);
     const whole = resolve(path);
     const obstacle =
+      lockedBy(whole, error) ??
       obstacleToStore(whole, mode, error) ??
       `${(error as Error).message}; check that the file and its folder exist and are writable`;
     throw new StoreOpenError(
@@ -266,6 +267,11 @@ export function opening<T>(path: string, open: () => T, mode = constants.R_OK | 
       { cause: error },
     );
   }
+}
+
+function lockedBy(path: string, error: unknown): string | undefined {
+  if (sqliteCode(error) !== SQLITE_BUSY) return undefined;
+  return `another program keeps it locked; end that program ("fuser ${shellQuoted(path)}" finds it)`;
 }
 
 /** SQLite makes further files to open a store, beside the target of a link. */
