@@ -115,7 +115,7 @@ export function differencesOf({ counts, source, target }: StoreCopy): string | u
         'which were not changed',
     );
   if (extra.count > 0)
-    known.push(`${plantsText(extra.count)} only in the target (${idsOf(extra)})`);
+    known.push(`the target alone has ${plantsText(extra.count)} (${idsOf(extra)})`);
   if (known.length > 0)
     return `all other plants are copied, but the stores differ: ${known.join(', and ')}`;
   if (source.digest === target.digest) return undefined;
