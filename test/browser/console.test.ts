@@ -83,6 +83,7 @@ describe('the console', { skip: withoutChromium(), concurrency: 2 }, () => {
     const { port } = new URL(started.server.opsUrl);
     const command = `open --ops-host 127.0.0.1 --ops-port ${port} --store sqlite:${started.store}`;
     await page.locator('code', { hasText: command }).waitFor();
+    assert.doesNotMatch(started.server.stderr(), /\(node:/);
     await assertAccessible(page);
     await signIn(page, started);
     await heading(page, 'Overview').and(focused(page)).waitFor();
