@@ -224,13 +224,11 @@ test('serve on a port that another server has ends with 1, one line that names i
   await once(other, 'listening');
   const { port } = other.address() as AddressInfo;
 
-  assertOneLine(
-    await runProgram(['serve', '--port', `${port}`, '--store', `sqlite:${store}`]),
-    1,
-    new RegExp(
-      `port ${port} on 127\\.0\\.0\\.1 is taken by another program; choose another port with --port`,
-    ),
-  );
+  const serve = ['serve', '--port', `${port}`, '--store', `sqlite:${store}`];
+  const says = `port ${port} on 127\\.0\\.0\\.1 is taken by another program; choose another port with --port, `;
+  assertOneLine(await runProgram(serve), 1, new RegExp(`${says}or `));
+  const ofNpm = await runProgram(serve, { npm_lifecycle_event: 'start' });
+  assertOneLine(ofNpm, 1, new RegExp(`${says}as in "npm start -- --port 9000", or `));
   await startServer(t, store, oneThread);
 });
 
