@@ -114,6 +114,8 @@ describe('NDJSON of other programs', () => {
       message: /is a JSON array .* jq -c '\.\[\]'$/,
     });
     assert.throws(() => read('{\n  "id": 1,\n  "name": "a"\n}\n'), /several lines .* jq -c \.$/);
+    assert.throws(() => read('taxonID\tname\n1\ta\n'), /is a table .*; add --format csv$/);
+    assert.match(`${read('lder","tag":"x"}\n{"id":2,"name":"b"}')}`, /^1: 40000 .*,2: 2 \["b"/);
   });
 });
 

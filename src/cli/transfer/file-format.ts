@@ -3,22 +3,11 @@ import { UsageError } from '../../config/values.ts';
 import { excerpt } from '../../contract/excerpt.ts';
 import { limits } from '../../limits.ts';
 import type { PlantFileReader } from '../../transfer/format.ts';
-import { type FormatName, formatFromName, formats } from '../../transfer/formats.ts';
+import { type FormatName, formats } from '../../transfer/formats.ts';
 import type { Terminal } from '../command.ts';
 
 /** Standard input or output. */
 export const pipe = '-';
-
-/** The format by --format, then by the name; NDJSON for a pipe. @throws UsageError */
-export function fileFormat(file: string, said: FormatName | undefined) {
-  if (file === pipe) return { format: said ?? 'ndjson', compression: undefined } as const;
-  const { format = said, compression } = formatFromName(file);
-  if (format !== undefined) return { format: said ?? format, compression };
-  throw new UsageError(
-    `the name ${file} does not tell the format; end it with .ndjson or .csv, then .gz or ` +
-      '.zst if compressed, or give --format',
-  );
-}
 
 interface FileReader extends PlantFileReader {
   /** Titles of the columns of a CSV file that are in no plant, if there are such. */
@@ -33,7 +22,7 @@ export function openPlantReader(
 ): FileReader {
   if (column !== undefined && format !== 'csv')
     throw new UsageError(
-      '--column is for CSV, and the file is NDJSON; rename the members of each line with jq',
+      '--column is for CSV; add --format csv, or rename the members of each line of NDJSON with jq',
     );
   let unreadColumns: readonly string[] | undefined;
   const reader = formats[format].openReader(bodyBytesMax + limits.transfer.idBytesMax, {
