@@ -186,6 +186,7 @@ describe('CSV of other programs', () => {
       `${read('id,name\n1,"a,b\n2,c,d\n')}`,
       /^2: 40000 The row is not CSV: a quote is not closed/,
     );
+      'id\tname\t"tag\n1\ta\tx\n2\tb"\ty\n': /a quote in its first line .*; remove the quote/,
   });
 
   test('without a header that names id and name it is refused as a whole', () => {

@@ -44,6 +44,8 @@ export const importCommand = command({
         const unreadColumns = reader.unreadColumns();
         terminal.print(JSON.stringify({ ...totals, refusedByCode, unreadColumns }));
       } else printFigures({}, { ...totals, ...byCode(counts) }, false, terminal);
+      const joined = reader.joinedLines();
+      if (joined !== undefined) terminal.note(joined);
       const path = refused.publish();
       if (path !== undefined) terminal.note(`What was refused${until}, and why, is in ${path}.`);
     };
