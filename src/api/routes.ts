@@ -4,23 +4,26 @@ import { type Exchange, type Handle, sendJson, sendRefusal } from '../http/excha
 import { pathOf } from '../http/grammar.ts';
 import { targetMalformed } from '../http/request-head.ts';
 import { type CreatePlantOptions, createPlant } from './create-plant.ts';
+import { answerPreflight, type CrossOrigin } from './cross-origin.ts';
 import { asksForHtml, referenceRoutes, sendToPage } from './reference/routes.ts';
 
 export interface RoutesOptions extends CreatePlantOptions {
   readonly basePath: string;
   readonly openApi: string;
+  /** Undefined: only pages of the service itself may call it. */
+  readonly cors: CrossOrigin | undefined;
 }
 
 export function routes(options: RoutesOptions): Handle {
-  const { basePath } = options;
+  const { basePath, cors } = options;
   const describe = (exchange: Exchange) => sendJson(exchange, options.openApi);
-  const paths: Record<string, Record<string, Handle>> = {
+  const calledByPages: Record<string, Record<string, Handle>> = {
     [`${basePath}/plants`]: {
       POST: (exchange, head) => createPlant(exchange, head, options),
     },
     [`${basePath}/openapi.json`]: { GET: describe, HEAD: describe },
-    ...referenceRoutes(basePath, options.bodyBytesMax),
   };
+  const paths = { ...calledByPages, ...referenceRoutes(basePath, options.bodyBytesMax) };
   const byPath = new Map(
     Object.entries(paths).map(([path, methods]) => [path, new Map(Object.entries(methods))]),
   );
@@ -38,6 +41,7 @@ export function routes(options: RoutesOptions): Handle {
     const handle = methods.get(method);
     if (handle !== undefined) return handle(exchange, head);
     const allow = [...methods.keys()].join(', ');
+    if (path in calledByPages && cors?.isPreflight(head)) return answerPreflight(exchange, allow);
     sendRefusal(
       exchange,
       new Refusal(
