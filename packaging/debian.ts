@@ -19,14 +19,20 @@ import { manPage } from './man-page.ts';
 
 const sources = join(import.meta.dirname, 'debian');
 
+const units = 'usr/lib/systemd/system';
+
 /** Where the files of `packaging/debian` go. */
 const places: Readonly<Record<string, string>> = {
-  'plant-store.service': 'usr/lib/systemd/system/plant-store.service',
-  'plant-store-litestream.service': 'usr/lib/systemd/system/plant-store-litestream.service',
-  '../litestream.yml': 'usr/share/plant-store/litestream.yml',
-  'plant-store.sysusers': 'usr/lib/sysusers.d/plant-store.conf',
-  'plant-store.tmpfiles': 'usr/lib/tmpfiles.d/plant-store.conf',
-  'plant-store.default': 'etc/default/plant-store',
+  [`${units}/plant-store.service`]: 'plant-store.service',
+  [`${units}/plant-store.service.d/10-hardening.conf`]: 'hardening.conf',
+  [`${units}/plant-store-litestream.service`]: 'plant-store-litestream.service',
+  // For each unit whose name begins with `plant-store-`, see systemd.unit(5).
+  [`${units}/plant-store-.service.d/10-hardening.conf`]: 'hardening.conf',
+  'usr/share/plant-store/litestream.yml': '../litestream.yml',
+  'usr/lib/sysusers.d/plant-store.conf': 'plant-store.sysusers',
+  'usr/lib/tmpfiles.d/plant-store.conf': 'plant-store.tmpfiles',
+  'etc/default/plant-store': 'plant-store.default',
+  'DEBIAN/conffiles': 'conffiles',
 };
 
 /** Where the completions of shells go. */
@@ -46,7 +52,7 @@ export function buildDebianPackage(options: Package & { readonly licences: strin
     chmodSync(join(root, path), mode);
   };
   chmodSync(root, 0o755);
-  for (const [file, path] of Object.entries(places)) place(path, readFileSync(join(sources, file)));
+  for (const [path, file] of Object.entries(places)) place(path, readFileSync(join(sources, file)));
   for (const [shell, path] of Object.entries(completions))
     place(path, readAsset(`completion/plant-store.${shell}`));
   place('usr/share/man/man1/plant-store.1.gz', gzipSync(manPage()));

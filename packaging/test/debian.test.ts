@@ -169,7 +169,6 @@ test('the commands of the page of Litestream follow the store, and restore it', 
   run(setUp);
   const replica = '/var/backups/plant-store/replica';
   await until(`ls ${replica}/ltx/9/*.ltx 2> /dev/null`);
-  run('systemd-analyze security --no-pager --threshold=50 plant-store-litestream');
   // The last seconds come with the stop.
   run('systemctl stop plant-store-litestream plant-store');
   const before = asService('plants count');
