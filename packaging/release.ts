@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util';
 import manifest from '../package.json' with { type: 'json' };
 import { packClient } from './client.ts';
 import { buildImage } from './container.ts';
-import { buildDebianPackage } from './debian.ts';
+import { buildDebianPackage, debianVersion } from './debian.ts';
 import { buildExecutable, type PlatformName, platforms } from './executable.ts';
 import { licences } from './licences.ts';
 import { softwareBill } from './software-bill.ts';
@@ -54,7 +54,7 @@ async function buildFor(name: PlatformName, epoch: number, to: (file: string) =>
   if (!('architecture' in platform)) return;
   const { architecture } = platform;
   const common = { executable, architecture, epoch };
-  const debian = to(`plant-store_${version}_${architecture}.deb`);
+  const debian = to(`plant-store_${debianVersion}_${architecture}.deb`);
   buildDebianPackage({ ...common, licences: licences(inputs), output: debian });
   buildImage({ ...common, output: to(`plant-store-${version}-${architecture}.oci.tar`) });
 }

@@ -8,8 +8,9 @@ import { after, before, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import manifest from '../../package.json' with { type: 'json' };
 import { litestreamProgram, whyNoLitestream } from '../../test/helpers/litestream.ts';
-import { type Block, blocksOf } from '../../test/helpers/pages.ts';
+import { type Block, blocksOf, blocksUnder } from '../../test/helpers/pages.ts';
 import { skipVisibly } from '../../test/helpers/skips.ts';
+import { debianVersion } from '../debian.ts';
 import { curlThatFails, firstPlant, shownIn } from './shown.ts';
 
 /*
@@ -18,8 +19,7 @@ import { curlThatFails, firstPlant, shownIn } from './shown.ts';
  */
 
 const executable = `plant-store-${manifest.version}-linux-x64`;
-const file = `plant-store_${manifest.version}_amd64.deb`;
-const earlier = `plant-store_${manifest.version}~before_amd64.deb`;
+const file = `plant-store_${debianVersion}_amd64.deb`;
 const folder = mkdtempSync(join(tmpdir(), 'plant-store-machine-'));
 const root = join(folder, 'root');
 let systemd = 0;
@@ -53,16 +53,6 @@ const asService = (command: string) =>
 const property = (name: string) =>
   run(`systemctl show --property=${name} --value plant-store`).trim();
 
-/** The package with an earlier version number. */
-function packEarlier(): void {
-  const unpacked = join(folder, 'earlier');
-  execFileSync('dpkg-deb', ['--raw-extract', join('release', file), unpacked]);
-  const control = join(unpacked, 'DEBIAN/control');
-  execFileSync('sed', ['-i', 's/^Version: .*/&~before/', control]);
-  const args = ['--root-owner-group', '-Znone', '--build', unpacked, join(root, 'root', earlier)];
-  execFileSync('dpkg-deb', args, { stdio: 'ignore' });
-}
-
 /** systemd needs control groups of version 2, and a network without the ports of this machine. */
 const boot = `
   umount --lazy /sys/fs/cgroup; mount -t cgroup2 none /sys/fs/cgroup; mkdir -p /sys/fs/cgroup/machine
@@ -86,7 +76,6 @@ before(async () => {
   execFileSync('mmdebstrap', args, { stdio: 'ignore' });
   for (const name of [executable, file])
     copyFileSync(join('release', name), join(root, 'root', name));
-  packEarlier();
   const inNamespaces = ['--mount', '--cgroup', 'sh', '-ec', boot, root];
   container = spawn('unshare', inNamespaces, { stdio: 'ignore' });
   while (systemd === 0) {
@@ -106,12 +95,23 @@ after(async () => {
 
 test('the commands of the page lead from the executable to the first plant', () => {
   run('mkdir garden && mv plant-store-* garden && chmod -x garden/plant-store-*');
-  const output = run(`cd garden\n${shownIn('Executable')}`);
+  const [, create] = blocksUnder('docs/operate/install.md', 'npm package');
+  const output = run(`cd garden\n${shownIn('Executable')}\n${create?.text}`);
   assert(output.endsWith(firstPlant), output);
 });
 
-test('the installation starts the service, and a create is stored', () => {
-  run(`dpkg --install ${earlier}`);
+test('a package whose service cannot start is installed, and says what to do', async () => {
+  run(`systemd-run --quiet --unit=other --working-directory=/root/garden \
+    /root/garden/${executable} serve --ops-port off`);
+  await until('curl --silent http://127.0.0.1:8080/');
+  const output = run(`dpkg --install ${file} 2>&1`);
+  assert.match(output, /has not started, and "journalctl --unit plant-store" says why/);
+  assert.match(run('dpkg-query --status plant-store'), /^Status: install ok installed$/m);
+  assert.match(run('journalctl --unit plant-store'), /port 8080 .* is taken by another program/);
+  run('systemctl stop other; systemctl restart plant-store');
+});
+
+test('the service of the package stores a create', () => {
   assert.equal(property('ActiveState'), 'active');
   assert.equal(create(2), firstPlant);
   assert.match(asService('plants get 2'), /^\{"id":2,"name":"Alder","tag":"Alnus","createdAt":/);
@@ -119,9 +119,14 @@ test('the installation starts the service, and a create is stored', () => {
 
 test('the commands of the page upgrade it, and the plants and the token stay', () => {
   const pid = property('MainPID');
+  // As if an earlier version were installed.
+  run("sed -i '/^Package: plant-store$/,/^$/s/^Version: .*/&~before/' /var/lib/dpkg/status");
   const output = run(shownIn('Debian package'));
   assert(output.endsWith(firstPlant), output);
-  assert.match(run('dpkg-query --show plant-store'), new RegExp(`\\t${manifest.version}\n`));
+  assert.equal(run('dpkg-query --show plant-store'), `plant-store\t${debianVersion}\n`);
+  run(`dpkg --compare-versions 1.1.0 lt ${debianVersion}
+    dpkg --compare-versions ${debianVersion} le ${manifest.version.replace(/-.*/, '')}`);
+  assert.equal(run('dpkg --verify plant-store'), '');
   assert.notEqual(property('MainPID'), pid);
   assert.equal(asService('plants count'), '2\n');
 });
