@@ -131,8 +131,21 @@ test('the commands of the page upgrade it, and the plants and the token stay', (
   assert.equal(asService('plants count'), '2\n');
 });
 
-test('the sandbox of the service scores at most 1.5', () => {
-  run('systemd-analyze security --no-pager --threshold=15 plant-store');
+test('the sandbox of each unit scores at most 1.5', () => {
+  for (const unit of ['plant-store', 'plant-store-litestream'])
+    run(`systemd-analyze security --no-pager --threshold=15 ${unit}`);
+});
+
+test('a command of root names the store of the package, and a line that runs commands on it', () => {
+  for (const command of ['plants count', 'open', 'doctor']) {
+    const said = run(`plant-store ${command} 2>&1 || true`);
+    assert.match(
+      said,
+      /no store at \/root.*has its store at \/var\/lib\/plant-store\/data\/plants\.db/,
+    );
+    const [, shell] = /"(runuser [^"]+) bash"/.exec(said) ?? [];
+    assert.equal(run(`${shell} plant-store plants count`), '2\n');
+  }
 });
 
 test('systemd starts a killed service again', async () => {
