@@ -41,8 +41,9 @@ async function until(script: string): Promise<void> {
   }
 }
 
-const create = (id: number) =>
-  run(`curl --silent --show-error --fail-with-body http://127.0.0.1:8080/plants \
+const create = (id: number, url = 'http://127.0.0.1:8080', flags = '') =>
+  run(`curl --silent --show-error --fail-with-body ${url}/plants ${flags} \
+    --resolve plants.example.org:443:127.0.0.1 \
     -H "Authorization: Bearer $(cat /etc/plant-store/token)" -H 'Content-Type: application/json' \
     -d '{"id":${id},"name":"Alder","tag":"Alnus"}'`);
 
@@ -71,7 +72,7 @@ const commandOf = (pid: number) => readFileSync(`/proc/${pid}/comm`, 'utf8').tri
 let container: ChildProcess | undefined;
 
 before(async () => {
-  const packages = 'systemd,systemd-sysv,dbus,libatomic1,curl';
+  const packages = 'systemd,systemd-sysv,dbus,libatomic1,curl,openssl';
   const args = ['--quiet', '--variant=minbase', `--include=${packages}`, 'trixie', root];
   execFileSync('mmdebstrap', args, { stdio: 'ignore' });
   for (const name of [executable, file])
@@ -163,6 +164,35 @@ test('the watchdog of systemd ends a service that hangs, and starts the service 
   await until('test "$(systemctl show --property=NRestarts --value plant-store)" = 1');
   await until('systemctl is-active plant-store');
   assert.equal(create(1), firstPlant);
+});
+
+/** In the place of certbot: files for root only behind links, and then the hook. */
+const certbot = `
+certbot() (
+  cd "$(mktemp --directory)"
+  openssl req -x509 -CA /root/authority.pem -CAkey /root/authority.key -subj /CN=garden -nodes \\
+    -addext subjectAltName=DNS:plants.example.org -keyout privkey.pem -out fullchain.pem 2> /dev/null
+  mkdir --parents --mode=700 /etc/letsencrypt/live/plant-store
+  ln --symbolic --force "$PWD"/* /etc/letsencrypt/live/plant-store
+  RENEWED_LINEAGE=/etc/letsencrypt/live/plant-store sh -c "\${@: -1}"
+)
+is_in_force() {
+  issued=$(openssl x509 -in /etc/letsencrypt/live/plant-store/fullchain.pem -noout -serial)
+  openssl s_client -connect 127.0.0.1:443 < /dev/null 2> /dev/null | openssl x509 -noout -serial | grep -x "$issued"
+}`;
+
+test('the commands of the page give the service port 443, what certbot writes, and each renewal', () => {
+  run('openssl req -x509 -nodes -subj /CN=authority -keyout authority.key -out authority.pem 2>&1');
+  const commands = blocksOf('docs/operate/tls.md').find(({ text }) => text.startsWith('certbot'));
+  assert(commands);
+  run(`${certbot}\n${commands.text}\nis_in_force`);
+  assert.equal(create(1, 'https://plants.example.org', '--cacert authority.pem'), firstPlant);
+  assert.throws(() => run('runuser --user plant-store -- cat /etc/letsencrypt/live/*/privkey.pem'));
+  run('systemd-analyze security --no-pager --threshold=20 plant-store');
+  const [renewal] = commands.text.split('\n');
+  run(`${certbot}\n${renewal}\nis_in_force`);
+  run(`rm /etc/systemd/system/plant-store.service.d/tls.conf
+    systemctl daemon-reload; systemctl restart plant-store`);
 });
 
 test('the commands of the page for servers lead to tokens, probes and a verified backup', () => {
