@@ -64,10 +64,9 @@ const boot = `
 function findSystemd(container: ChildProcess): number {
   const children = readFileSync(`/proc/${container.pid}/task/${container.pid}/children`, 'utf8');
   const pids = children.trim().split(' ').map(Number);
-  return pids.find((pid) => pid > 0 && commandOf(pid) === 'systemd') ?? 0;
+  const isSystemd = (pid: number) => readFileSync(`/proc/${pid}/comm`, 'utf8') === 'systemd\n';
+  return pids.find((pid) => pid > 0 && isSystemd(pid)) ?? 0;
 }
-
-const commandOf = (pid: number) => readFileSync(`/proc/${pid}/comm`, 'utf8').trim();
 
 let container: ChildProcess | undefined;
 
@@ -130,6 +129,11 @@ test('the commands of the page upgrade it, and the plants and the token stay', (
   assert.equal(run('dpkg --verify plant-store'), '');
   assert.notEqual(property('MainPID'), pid);
   assert.equal(asService('plants count'), '2\n');
+});
+
+test('the service runs again when the package is installed after a removal', () => {
+  run(`dpkg --remove plant-store; dpkg --install ${file}`);
+  assert.equal(property('ActiveState'), 'active');
 });
 
 test('the sandbox of each unit scores at most 1.5', () => {
