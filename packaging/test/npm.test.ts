@@ -81,14 +81,8 @@ test('a release names the tools that the machine lacks, and what installs them',
     encoding: 'utf8',
   });
   assert.equal(status, 1);
-  assert.match(
-    stderr,
-    /^A release needs buildah, dpkg-deb, mmdebstrap, x86_64-linux-gnu-strip, aar/m,
-  );
-  assert.match(
-    stderr,
-    /apt-get install buildah dpkg mmdebstrap binutils-x86-64-linux-gnu binutils-a/,
-  );
+  assert.match(stderr, /^A release needs buildah, .*-strip, which this machine lacks\.$/m);
+  assert.match(stderr, /apt-get install buildah dpkg mmdebstrap binutils-x86-64-linux-gnu binut/);
   assert.match(stderr, /npm run release -- --once --platforms linux-x64$/m);
 });
 
