@@ -130,8 +130,10 @@ export function createRegisters(seed: number, token: string): Workload {
   return {
     next() {
       sent += 1;
-      const id = nextId();
-      const known = upTo(5) < 2 ? acknowledged.get(id) : undefined;
+      // A retry may find what was committed, and what no standby has.
+      const doubted = upTo(4) === 0 ? unknown.at(-1 - upTo(16)) : undefined;
+      const id = doubted?.id ?? nextId();
+      const known = upTo(5) < 2 ? (doubted ?? acknowledged.get(id)) : undefined;
       if (upTo(20) === 0) return refusedRequest(newPlant(id), token, upTo);
       return createRequest(known ?? newPlant(id));
     },

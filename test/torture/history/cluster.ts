@@ -149,7 +149,7 @@ export const clusterFaults: Readonly<Record<string, ClusterFault>> = {
     const most = nodes.filter((_, index) => index !== lone);
     await Promise.all([
       load.acknowledged(20, most),
-      ...nodes.slice(lone).map((node) => load.refused(3, node)),
+      ...nodes.slice(lone).map((node) => load.refused(5, node)),
     ]);
     await primary.server.kill();
     for (const way of ways) way.heal();
