@@ -1,49 +1,31 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import { generateToken, hashToken } from '../../src/access/opaque-tokens.ts';
+import { after, test } from 'node:test';
+import { generateToken } from '../../src/access/opaque-tokens.ts';
 import { type ProblemName, problems } from '../../src/contract/problems.ts';
 import { limits } from '../../src/limits.ts';
-import { openSqliteStore } from '../../src/store/sqlite/store.ts';
-import { inReverse, type RunningServer, startServer, storePath } from '../helpers/program.ts';
+import { inReverse, startServer, storePath } from '../helpers/program.ts';
 import { assertRefusal, type RawReply } from '../helpers/raw.ts';
-import { storedPlants } from '../helpers/store-file.ts';
+import { alterStore, storedPlants } from '../helpers/store-file.ts';
+import { storedToken } from '../helpers/stored-token.ts';
 import { sendInLanes } from './lanes.ts';
 
 /** The characters of a b64token (RFC 6750 §2.1), but for the = that may end it. */
 const b64 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~+/';
 /** As long as a token may be, and of every character that may be in one. */
 const longToken = `${b64}${'a'.repeat(limits.access.tokenCharsMax - b64.length - 2)}==`;
-const [valid, revoked, expired, operate, unknown] = Array.from({ length: 5 }, generateToken) as [
-  string,
-  string,
-  string,
-  string,
-  string,
-];
 
 /** One server for the whole file. At the end its store must hold exactly these plants. */
-let server: RunningServer;
-let store: string;
 const created: bigint[] = [];
-
+let lastId = 0n;
 const owner = inReverse({ after });
-
-before(async () => {
-  store = await storePath(owner);
-  const tokenStore = await openSqliteStore(store, 5_000);
-  const create = (name: string, token: string, role: 'create' | 'operate', expiresAtMs?: number) =>
-    tokenStore.createToken(
-      { name, hash: hashToken(token), role, createdAtMs: 0, expiresAtMs },
-      limits.access.liveTokensMax,
-    );
-  await create('valid', valid, 'create');
-  await create('revoked', revoked, 'create');
-  await create('expired', expired, 'create', 1);
-  await create('operate', operate, 'operate');
-  await tokenStore.revokeToken('revoked', 1);
-  await tokenStore.close();
-  server = await startServer(owner, store, [], { PLANT_STORE_TOKEN: longToken });
-});
+const store = await storePath(owner);
+const valid = await storedToken(store, 'valid');
+const revoked = await storedToken(store, 'revoked');
+const expired = await storedToken(store, 'expired', { validMs: 1 });
+const operate = await storedToken(store, 'operate', { role: 'operate' });
+const unknown = generateToken();
+alterStore(store, "UPDATE tokens SET revoked_at = created_at WHERE name = 'revoked'");
+const server = await startServer(owner, store, [], { PLANT_STORE_TOKEN: longToken });
 
 /**
  * What of a request differs from a create that has everything but authorization; the lines are sent
@@ -199,21 +181,18 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
   ],
   'no authorization beside other faults, which come later': [
     ...(
-      ['tokenMissing', 'tokenInvalid', 'authorizationMalformed', 'scopeInsufficient'] as const
-    ).flatMap((problem) => {
-      const line = {
-        tokenMissing: 'X: x',
-        tokenInvalid: wrong,
-        authorizationMalformed: 'Authorization: Bearer',
-        scopeInsufficient: `Authorization: Bearer ${operate}`,
-      }[problem];
-      return [
-        refused(problem, line, 'Content-Type: text/plain'),
-        refused(problem, line, 'Content-Encoding: gzip'),
-        { lines: [line], body: () => '{', problem },
-        { lines: [line], body: () => '', problem },
-      ];
-    }),
+      [
+        ['tokenMissing', 'X: x'],
+        ['tokenInvalid', wrong],
+        ['authorizationMalformed', 'Authorization: Bearer'],
+        ['scopeInsufficient', `Authorization: Bearer ${operate}`],
+      ] as const
+    ).flatMap(([problem, line]) => [
+      refused(problem, line, 'Content-Type: text/plain'),
+      refused(problem, line, 'Content-Encoding: gzip'),
+      { lines: [line], body: () => '{', problem },
+      { lines: [line], body: () => '', problem },
+    ]),
     { lines: [wrong], target: '/nowhere', problem: 'pathUnknown' },
     refused('expectationFailed', wrong, 'Expect: x'),
   ],
@@ -261,7 +240,7 @@ function assertAnswered({ lines, problem }: Case, reply: RawReply): void {
 
 test('every form of Authorization gets its code and its challenge, and only plants with a valid token are stored', async () => {
   for (const ofKind of Object.values(cases)) {
-    const numbered = ofKind.map((one) => ({ one, id: nextId() }));
+    const numbered = ofKind.map((one) => ({ one, id: (lastId += 1n) }));
     const lanes = [0, 1, 2, 3].map((lane) => numbered.filter((_, index) => index % 4 === lane));
     await sendInLanes(
       owner,
@@ -274,19 +253,9 @@ test('every form of Authorization gets its code and its challenge, and only plan
       },
     );
   }
-  assertOnlyCreatedStored();
-});
-
-let lastId = 0n;
-function nextId(): bigint {
-  lastId += 1n;
-  return lastId;
-}
-
-function assertOnlyCreatedStored(): void {
   const ids = created.toSorted((a, b) => (a < b ? -1 : 1));
   assert.deepEqual(
     storedPlants(store),
     ids.map((id) => [id, 'Alder', null]),
   );
-}
+});
