@@ -128,7 +128,7 @@ function keep(made: string, kept: string): void {
 }
 
 /** A server on a folder of data that is there. */
-export async function serverIn(
+async function serverIn(
   owner: Owner,
   folder: string,
   settings: PostgresSettings = {},
