@@ -399,7 +399,7 @@ test('a backup that is killed leaves no file under a final name, and is not in t
 
 test('a disk that is too small for a backup, or for what is to be restored, is found at once', async (t) => {
   const store = await copyOfSound(t);
-  const folder = mounted(t, 'tmpfs', () => `size=${statSync(store).size - 4_096}`);
+  const folder = mounted(t, `size=${statSync(store).size - 4_096}`);
   if (folder === undefined) return;
   const says = /the disk is too full: [0-9.]+ [KM]iB are needed in .*, and [0-9.]+ [KM]iB are free/;
   await refused(says, 'backup', join(folder, 'b.db'), ...on(store));
@@ -410,7 +410,7 @@ test('a disk that is too small for a backup, or for what is to be restored, is f
 test('a disk that becomes full during a backup is an error, and nothing is left behind', async (t) => {
   const store = await newStore(t, 20_000);
   // The pages alone would fit, and not the journal of SQLite beside them.
-  const folder = mounted(t, 'tmpfs', () => `size=${statSync(store).size}`);
+  const folder = mounted(t, `size=${statSync(store).size}`);
   if (folder === undefined) return;
   const says = /cannot copy the store to .*b\.db \(.*disk is full/;
   await refused(says, 'backup', join(folder, 'b.db'), ...on(store));

@@ -148,7 +148,7 @@ test('verify tells a database of which a page is damaged, and a backup of it is 
 });
 
 test('a disk that becomes full during a backup of a database is an error, and nothing is left behind', async (t) => {
-  const folder = mounted(t, 'tmpfs', () => 'size=65536');
+  const folder = mounted(t, 'size=65536');
   if (folder === undefined) return;
   const args = ['backup', join(folder, 'b.db'), ...on(await newDatabase())];
   await refused(/cannot (copy|open) the store .*disk/, ...args);

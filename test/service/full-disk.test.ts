@@ -49,7 +49,7 @@ const disks: Readonly<Record<string, readonly [prepare: (folder: string) => void
 
 for (const [what, [prepare, says]] of Object.entries(disks)) {
   test(`after a clean stop on a disk ${what}, commands read the store, and what writes says why it cannot`, async (t) => {
-    const folder = mounted(t, 'tmpfs', () => 'size=1m,nr_inodes=20');
+    const folder = mounted(t, 'size=1m,nr_inodes=20');
     if (folder === undefined) return;
     const store = join(folder, 'plants.db');
     makeStore(store, 2);
@@ -92,7 +92,7 @@ for (const [what, [prepare, says]] of Object.entries(disks)) {
 }
 
 async function storeOnFullDisk(t: TestContext) {
-  const folder = mounted(t, 'tmpfs', () => 'size=1m');
+  const folder = mounted(t, 'size=1m');
   if (folder === undefined) return undefined;
   const store = join(folder, 'plants.db');
   makeStore(store, 1);

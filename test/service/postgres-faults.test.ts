@@ -20,7 +20,7 @@ for (const [what, fault] of Object.entries({ ...databaseFaults, ...networkFaults
 }
 
 test('when the disk of the database is full, creates get 503, soon after they get 200, and nothing is lost', async (t) => {
-  const folder = mounted(t, 'tmpfs', () => 'size=200m');
+  const folder = mounted(t, 'size=200m');
   if (folder === undefined) return;
   const database = await startPostgres(t, { max_wal_size: '64MB' }, folder);
   await assertSurvive(t, await startNodes(t, database), fillDisk);

@@ -42,7 +42,7 @@ async function createUntilRefused({ plantsUrl }: RunningServer, firstId: number,
 }
 
 test('on a full disk a create gets 50301, the first one after there is space again gets 200, and the log has the cause', async (t) => {
-  const folder = mounted(t, 'tmpfs', () => 'size=8m');
+  const folder = mounted(t, 'size=8m');
   if (folder === undefined) return;
   const store = join(folder, 'plants.db');
   const server = await startServer(t, store, oneThread);
@@ -77,7 +77,7 @@ test('on a full disk a create gets 50301, the first one after there is space aga
 });
 
 test('a service that starts on a full disk answers retries, refuses new plants, and stores them once there is space', async (t) => {
-  const folder = mounted(t, 'tmpfs', () => 'size=4m');
+  const folder = mounted(t, 'size=4m');
   if (folder === undefined) return;
   const store = join(folder, 'plants.db');
   const killed = await startServer(t, store, oneThread);
