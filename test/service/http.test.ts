@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { sabotaging, withLimits } from '../helpers/faults.ts';
+import { impatient, withLimits } from '../helpers/faults.ts';
 import {
   oneThread,
   startServer,
@@ -47,8 +47,7 @@ async function assertCreated(connection: RawConnection, id: number): Promise<voi
 test('a connection without a request is closed without a reply, and half a request gets 408', {
   skip: takesNoCode,
 }, async (t) => {
-  const variables = sabotaging('connections are given up soon');
-  const { port } = await startServer(t, await storePath(t), oneThread, variables);
+  const { port } = await startServer(t, await storePath(t), oneThread, withLimits(impatient));
   const [silent, used, half] = [
     await connectRaw(t, port),
     await connectRaw(t, port),

@@ -6,7 +6,7 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { after, type TestContext, test } from 'node:test';
 import { makeAuthority, withoutOpenssl } from '../helpers/certificates.ts';
-import { sabotaging } from '../helpers/faults.ts';
+import { withLimits } from '../helpers/faults.ts';
 import {
   audience,
   forge,
@@ -203,11 +203,9 @@ test('made-up keys cause few reads, and good tokens do not wait', async () => {
 /** A service that asks its provider often. */
 async function impatient(t: TestContext, asked: IdentityProvider): Promise<RunningServer> {
   const rules = ['--jwt-issuer', asked.issuer, '--jwt-audience', audience];
-  const often = sabotaging('issuers are asked often');
-  return startServer(t, await storePath(t), [...oneThread, ...rules], { ...fixed, ...often });
+  const often = withLimits({ jwt: { keysRetryMs: 200, keysAgainMs: 100 } });
+  return startServer(t, await storePath(t), [...oneThread, ...rules], often);
 }
-
-const fixed = { PLANT_STORE_TOKEN: token };
 
 test('known keys stay in force while the provider is away, and an unknown key gets 503', {
   skip: takesNoCode,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, type TestContext, test } from 'node:test';
 import { Client } from 'pg';
-import { sabotaging } from '../helpers/faults.ts';
+import { withLimits } from '../helpers/faults.ts';
 import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
 import {
   create,
@@ -89,7 +89,7 @@ test('while a session reads the tokens, an upgrade gives way to other readers, a
 
   const start = runProgram(
     ['serve', '--port', '0', '--store', url],
-    sabotaging('upgrades are given up soon'),
+    withLimits({ postgres: { upgradePauseMs: 100, upgradeMs: 1_000 } }),
   );
   const reader = await clientOn(t, url, 'an old node');
   // Much longer than a try, and much shorter than a create may take.

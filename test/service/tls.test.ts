@@ -10,7 +10,7 @@ import { after, type TestContext, test } from 'node:test';
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
 import { limits } from '../../src/limits.ts';
 import { type Certificate, makeAuthority, withoutOpenssl } from '../helpers/certificates.ts';
-import { sabotaging } from '../helpers/faults.ts';
+import { impatient, withLimits } from '../helpers/faults.ts';
 import {
   oneThread,
   type RunningServer,
@@ -129,7 +129,7 @@ test('a connection that sends nothing is closed without a reply, before the hand
     t,
     await storePath(t),
     [...oneThread, ...flagsFor(certificateFor('silent'))],
-    sabotaging('connections are given up soon'),
+    withLimits(impatient),
   );
   const plain = connectPlain(port, '127.0.0.1');
   const secure = await connectTo(t, port);
