@@ -85,28 +85,6 @@ test('at the limit of connections, a new one takes the place of the oldest that 
   assert.equal(await (await connectRaw(t, port)).closed(), '');
 });
 
-test('pipelined requests are answered in their order, though later ones are done first', async (t) => {
-  const { port, store } = sharedServer();
-  const lock = lockStore(t, store);
-  const connection = await connectRaw(t, port);
-
-  await sendAndWaitUntilRead(
-    connection,
-    rawRequest(plant(1)),
-    rawRequest('{}'),
-    describeRequest,
-    rawRequest(plant(2)),
-    rawRequest(plant(3), { fields: wrongToken }),
-  );
-  lock.release();
-
-  await assertCreated(connection, 1);
-  assertRefusal(await connection.reply(), 'notNewPlant');
-  assert.match((await connection.reply()).body, /"openapi"/);
-  await assertCreated(connection, 2);
-  assertRefusal(await connection.reply(), 'tokenInvalid');
-});
-
 test('a refused body that is still under way does not cut off a create before it, however long that takes', async (t) => {
   // Longer than the server reads on after a refusal.
   const { port, store } = await startServerOnNewStore(
@@ -203,22 +181,4 @@ test('a client that waits for 100 Continue gets it only when its body will be re
   await assertCreated(accepted, 1);
   accepted.send(rawRequest(plant(2)));
   await assertCreated(accepted, 2);
-});
-
-test('every reply has a request id of its own', async (t) => {
-  const { port } = sharedServer();
-  const connection = await connectRaw(t, port);
-  connection.send(
-    rawRequest(plant(1)),
-    rawRequest(plant(1)),
-    rawRequest('{}'),
-    describeRequest,
-    'what is this\r\n\r\n',
-  );
-
-  const ids = new Set<string | undefined>();
-  for (let n = 0; n < 5; n += 1) ids.add((await connection.reply()).headers.get('x-request-id'));
-
-  assert.equal(ids.size, 5);
-  assert(!ids.has(undefined));
 });

@@ -7,6 +7,7 @@ import {
   problemNames,
   problems,
 } from '../../src/contract/problems.ts';
+import { schemaCheck } from '../contract/schema-check.ts';
 import { withLimits } from '../helpers/faults.ts';
 import { pause } from '../helpers/pause.ts';
 import {
@@ -29,18 +30,50 @@ import { alterStore, lockStore, storedPlants } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
 
 const shared = await storePath({ after });
-const revoked = await storedToken(shared, 'leaver');
-const expired = await storedToken(shared, 'guest', { validMs: 1 });
 const operating = await storedToken(shared, 'watcher', { role: 'operate' });
-alterStore(shared, "UPDATE tokens SET revoked_at = created_at WHERE name = 'leaver'");
-/** It knows these tokens from its start. */
 const sharedServer = await shareServer([], shared);
+
+/** The parts of the published description that say what a reply looks like. */
+interface Description {
+  readonly paths: {
+    readonly '/plants': {
+      readonly post: { readonly responses: Readonly<Record<string, DescribedReply>> };
+    };
+  };
+}
+interface DescribedReply {
+  readonly headers: object;
+  readonly content: Readonly<Record<string, { readonly schema: { readonly $ref: string } }>>;
+}
+
+const description: Description = await fetch(
+  sharedServer().plantsUrl.replace(/plants$/, 'openapi.json'),
+).then((reply) => reply.json() as Promise<Description>);
+const requestIds = new Set<string>();
+
+/**
+ * The description has the status, the body is of its type and schema, the header fields that it
+ * promises are there, and no other reply has had the request id.
+ */
+function assertDescribed(reply: RawReply): void {
+  const described = description.paths['/plants'].post.responses[reply.status];
+  assert(described, `${reply.status} is not in the description`);
+  const type = reply.headers.get('content-type') ?? '';
+  const schema = described.content[type]?.schema;
+  assert(schema, `${type} is not in the description of ${reply.status}`);
+  assert.deepEqual(schemaCheck(description, schema.$ref)(JSON.parse(reply.body)), []);
+  for (const name of Object.keys(described.headers))
+    assert(reply.headers.has(name.toLowerCase()), `${reply.status}: ${name}`);
+  assert(!requestIds.has(requestIdOf(reply)));
+  requestIds.add(requestIdOf(reply));
+}
 
 /** The messages of each problem that a server under test has been brought to answer with. */
 const provoked = new Map<ProblemName, Set<string>>();
 
 function assertProvoked(reply: RawReply, problem: ProblemName): string {
   const message = assertRefusal(reply, problem);
+  assertDescribed(reply);
   const messages = provoked.get(problem) ?? new Set();
   const { example: requestId } = headerFields['X-Request-Id'];
   provoked.set(problem, messages.add(message.replace(requestIdOf(reply), requestId)));
@@ -63,8 +96,8 @@ interface Case {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-const refusedByBody = (body: string, what = body): Case => ({
-  what: `the body ${what}`,
+const refusedByBody = (body: string): Case => ({
+  what: `the body ${body}`,
   bytes: rawRequest(body),
 });
 const refusedByRequest = (
@@ -78,47 +111,21 @@ const refusedByRequest = (
 });
 
 /**
- * Requests that are refused for what they are, by the problem that they have: a few of each. The
- * files in test/hostile send those that are refused for it in every other way.
+ * Requests that are refused for what they are, by the problem that they have. The files in
+ * test/hostile send those that are refused for it in every other way.
  */
 const cases: Partial<Record<ProblemName, readonly Case[]>> = {
-  bodyMalformed: [
-    refusedByBody('', '(empty)'),
-    refusedByBody('{"id":7,"name":"Alder",}'),
-    refusedByBody("{'id':7,'name':'Alder'}"),
-    refusedByBody('{"id":NaN,"name":"Alder"}'),
-    refusedByBody(`${plant} ${plant}`, 'with two documents'),
-    refusedByBody('{"id":7,"\\u0069d":7,"name":"Alder"}'),
-  ],
-  notNewPlant: [
-    refusedByBody('null'),
-    refusedByBody('{"id":7}'),
-    refusedByBody('{"id":"7","name":"Alder"}'),
-    refusedByBody('{"id":7,"name":"Alder","tag":null}'),
-    refusedByBody('{"ID":7,"Name":"Alder"}'),
-  ],
-  idNotInt64: [
-    refusedByBody('{"id":9223372036854775808,"name":"Alder"}'),
-    refusedByBody('{"id":-9223372036854775809,"name":"Alder"}'),
-    refusedByBody('{"id":9007199254740993.5,"name":"Alder"}'),
-  ],
-  textNotStorable: [
-    refusedByBody('{"id":7,"name":"Al\\u0000der"}'),
-    refusedByBody('{"id":7,"name":"Alder","tag":"\\udc00"}'),
-  ],
+  bodyMalformed: [refusedByBody('')],
+  notNewPlant: [refusedByBody('{"id":7}')],
+  idNotInt64: [refusedByBody('{"id":9223372036854775808,"name":"Alder"}')],
+  textNotStorable: [refusedByBody('{"id":7,"name":"Al\\u0000der"}')],
   authorizationMalformed: [
     refusedByRequest('a header without a scheme', authorization(`: Bearer ${token}`)),
-    refusedByRequest('two headers', authorization([`Bearer ${token}`, `Bearer ${token}`])),
   ],
   httpMalformed: [{ what: 'no HTTP at all', bytes: 'hello, is this the plant store?\r\n\r\n' }],
-  tokenMissing: [
-    refusedByRequest('no Authorization header', authorization(undefined)),
-    refusedByRequest('a password instead of a token', authorization('Basic YTpi')),
-  ],
+  tokenMissing: [refusedByRequest('no Authorization header', authorization(undefined))],
   tokenInvalid: [
     refusedByRequest('a token in another case', authorization(`Bearer ${token.toUpperCase()}`)),
-    refusedByRequest('a revoked token', authorization(`Bearer ${revoked}`)),
-    refusedByRequest('an expired token', authorization(`Bearer ${expired}`)),
   ],
   scopeInsufficient: [
     refusedByRequest('a token for operators', authorization(`Bearer ${operating}`)),
@@ -231,16 +238,11 @@ test('no reply and no line of the log shows more than 64 characters in a row of 
 
 test('40004 is answered for an id that belongs to another plant, which stays as it is', async (t) => {
   const { port, store } = sharedServer();
-  assert.equal((await exchange(t, port, rawRequest(plant))).status, 200);
-
-  for (const other of [
-    '{"id":7,"name":"Birch","tag":"Alnus"}',
-    '{"id":7,"name":"Alder","tag":"Betula"}',
-    '{"id":7,"name":"Alder"}',
-  ]) {
-    assertProvoked(await exchange(t, port, rawRequest(other)), 'idTaken');
-  }
-
+  const created = await exchange(t, port, rawRequest(plant));
+  assert.equal(created.status, 200);
+  assertDescribed(created);
+  const other = rawRequest('{"id":7,"name":"Birch","tag":"Alnus"}');
+  assertProvoked(await exchange(t, port, other), 'idTaken');
   assert.deepEqual(storedPlants(store), [[7n, 'Alder', 'Alnus']]);
 });
 
@@ -263,18 +265,12 @@ test('40800 is answered for a request that does not arrive in time, and the conn
   const soon = withLimits({ http: { requestMs: 300, headersMs: 300 } });
   const { port } = await startServer(t, store, oneThread, soon);
   const half = rawRequest(plant);
-  for (const [what, bytes] of [
-    ['a part of the header', half.subarray(0, 30)],
-    ['a part of a request line with an unknown method', Buffer.from('PLANT /pla')],
-    ['a part of the body', half.subarray(0, -1)],
-  ] as const) {
-    await t.test(what, async (t) => {
-      const connection = await connectRaw(t, port);
-      connection.send(bytes);
+  for (const bytes of [half.subarray(0, 30), Buffer.from('PLANT /pla'), half.subarray(0, -1)]) {
+    const connection = await connectRaw(t, port);
+    connection.send(bytes);
 
-      assertProvoked(await connection.reply(), 'requestTimeout');
-      assert.equal(await connection.closed(), '');
-    });
+    assertProvoked(await connection.reply(), 'requestTimeout');
+    assert.equal(await connection.closed(), '');
   }
   assert.deepEqual(storedPlants(store), []);
 });
@@ -298,32 +294,26 @@ test('50300 is answered at once to what is too many for the queue, and none of i
   const short = withLimits({ store: { queuePlantsMax: 1 } });
   const { port } = await startServer(t, store, [], short);
   const lock = lockStore(t, store);
-  const ids = [1, 2, 3];
-  const answered: number[] = [];
-  const replies = ids.map(async (id) => {
-    const reply = await exchange(t, port, rawRequest(`{"id":${id},"name":"Alder"}`));
-    answered.push(id);
-    return { id, reply };
-  });
+  const send = (id: number) => exchange(t, port, rawRequest(`{"id":${id},"name":"Alder"}`));
+  const replies = [1, 2, 3].map(async (id) => ({ id, reply: await send(id) }));
 
   // The plant that comes first waits for the lock; the other two are refused meanwhile.
   const first = await Promise.race(replies);
-  const second = await Promise.race(replies.filter((_, index) => ids[index] !== first.id));
-  assertProvoked(first.reply, 'overloaded');
-  assertProvoked(second.reply, 'overloaded');
-  assert.equal(answered.length, 2);
+  const second = await Promise.race(replies.filter((_, index) => index + 1 !== first.id));
+  for (const { reply } of [first, second]) assertProvoked(reply, 'overloaded');
   lock.release();
 
-  const waiting = (await Promise.all(replies)).find(
-    ({ id }) => id !== first.id && id !== second.id,
+  const others = (await Promise.all(replies)).filter((one) => one !== first && one !== second);
+  assert.deepEqual(
+    others.map(({ reply }) => reply.status),
+    [200],
   );
-  assert.equal(waiting?.reply.status, 200);
-  assert.deepEqual(storedPlants(store), [[BigInt(waiting.id), 'Alder', null]]);
+  assert.deepEqual(
+    storedPlants(store),
+    others.map(({ id }) => [BigInt(id), 'Alder', null]),
+  );
   // What was refused is welcome later.
-  assert.equal(
-    (await exchange(t, port, rawRequest(`{"id":${first.id},"name":"Alder"}`))).status,
-    200,
-  );
+  assert.equal((await send(first.id)).status, 200);
 });
 
 test('50301 is answered while the store cannot be written, and a retry succeeds once it can', async (t) => {
