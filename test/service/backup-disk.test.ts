@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { done, doneJson, namesIn, on } from '../helpers/backups.ts';
+import { namesIn } from '../helpers/backups.ts';
 import { mountedDisk, mountedFailingDisk } from '../helpers/mounts.ts';
 import { pause } from '../helpers/pause.ts';
 import {
@@ -13,6 +13,7 @@ import {
   startServer,
   storePath,
 } from '../helpers/program.ts';
+import { done, doneJson, on } from '../helpers/run-here.ts';
 import { openStoreAt } from '../helpers/store-file.ts';
 
 const MiB = 2 ** 20;

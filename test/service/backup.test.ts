@@ -17,7 +17,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { text } from 'node:stream/consumers';
 import { after, type TestContext, test } from 'node:test';
 import { readManifest } from '../../src/backup/manifest.ts';
-import { done, doneJson, failed, namesIn, newStore, on, refused } from '../helpers/backups.ts';
+import { namesIn, newStore } from '../helpers/backups.ts';
 import { flip, offsetOf } from '../helpers/damage.ts';
 import { mounted } from '../helpers/mounts.ts';
 import { pause } from '../helpers/pause.ts';
@@ -30,7 +30,7 @@ import {
   storePath,
   temporaryFolder,
 } from '../helpers/program.ts';
-import { runHere } from '../helpers/run-here.ts';
+import { done, doneJson, failed, on, refused, runHere } from '../helpers/run-here.ts';
 import { alterStore, storedPlants } from '../helpers/store-file.ts';
 
 async function newBackup(owner: Owner, plants = 3): Promise<string> {

@@ -6,7 +6,6 @@ import { DatabaseSync } from 'node:sqlite';
 import { text } from 'node:stream/consumers';
 import { after, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { done, doneJson, failed, on, refused } from '../helpers/backups.ts';
 import { pause } from '../helpers/pause.ts';
 import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
 import {
@@ -18,7 +17,7 @@ import {
   storePath,
   temporaryFolder,
 } from '../helpers/program.ts';
-import { runHere } from '../helpers/run-here.ts';
+import { done, doneJson, failed, on, refused, runHere } from '../helpers/run-here.ts';
 import { addPlants, alterStore, makeStore } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
 import { underWay } from '../helpers/under-way.ts';

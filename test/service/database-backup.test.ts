@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { done, doneJson, failed, namesIn, on, refused } from '../helpers/backups.ts';
+import { namesIn } from '../helpers/backups.ts';
 import { mounted } from '../helpers/mounts.ts';
 import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
 import { makeStore } from '../helpers/postgres-connection.ts';
@@ -17,7 +17,7 @@ import {
   storePath,
   temporaryFolder,
 } from '../helpers/program.ts';
-import { runHere } from '../helpers/run-here.ts';
+import { done, doneJson, failed, on, refused, runHere } from '../helpers/run-here.ts';
 import { storedPlants } from '../helpers/store-file.ts';
 
 const commonPlants = fileURLToPath(new URL('../data/common-plants.ndjson', import.meta.url));

@@ -10,9 +10,10 @@ import type { BackupList } from '../../src/ops/contract.ts';
 import type { Log } from '../../src/service/log.ts';
 import { fileLocation } from '../../src/store/location.ts';
 import { tryLockFile } from '../../src/stores.ts';
-import { done, namesIn, newStore, on } from '../helpers/backups.ts';
+import { namesIn, newStore } from '../helpers/backups.ts';
 import { pause } from '../helpers/pause.ts';
 import { create, oneThread, startServer } from '../helpers/program.ts';
+import { done, on } from '../helpers/run-here.ts';
 import { alterStore, openStoreAt } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
 
