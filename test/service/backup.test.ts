@@ -277,7 +277,8 @@ test('restore replaces a store that holds plants only with --overwrite, and keep
   await refused(/there is no file .* to restore/, ...restore(`${store}.absent`));
   await refused(/holds plants; --overwrite replaces it/, 'restore', sound, ...on(store));
   assert.equal(storedPlants(store).length, 2);
-  const { replaced } = await doneJson('restore', sound, '--overwrite', ...on(store));
+  const { replaced, ...restored } = await doneJson('restore', sound, '--overwrite', ...on(store));
+  assert.deepEqual(restored, { ...(await doneJson('verify', sound)), file: store });
   assert.deepEqual([storedPlants(store).length, storedPlants(replaced).length], [3, 2]);
   assert.deepEqual(namesIn(dirname(store)).length, 2);
   // The way back.
