@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
+import { listenFor } from '../helpers/free-port.ts';
 import { oneThread, startServerOnNewStore } from '../helpers/program.ts';
-import { runHere } from '../helpers/run-here.ts';
+import { failed, refused, runHere } from '../helpers/run-here.ts';
 
 const check = (port: number, ...args: string[]) =>
   runHere(['healthcheck', '--ops-port', `${port}`, ...args]);
@@ -22,23 +21,12 @@ test('healthcheck ends with 0 while the service stores creates, and with 1 after
   assert.equal(JSON.parse(inJson.stdout).ready, true);
 
   await server.stop();
-  const stopped = await check(port);
-  assert.deepEqual([stopped.code, stopped.stdout], [1, '']);
-  assert.match(
-    stopped.stderr,
-    /^plant-store: no service answers at 127\.0\.0\.1 port \d+ \(.*ECONNREFUSED.*\)\n$/,
-  );
+  failed(await check(port), /no service answers at 127\.0\.0\.1 port \d+ \(.*ECONNREFUSED.*\)\n$/);
 });
 
 test('healthcheck tells another program, and a service without a port for operators', async (t) => {
-  const other = createServer((_, reply) => reply.end('{"status":"up"}')).listen(0, '127.0.0.1');
-  t.after(() => other.close());
-  await once(other, 'listening');
-  const { code, stderr } = await check((other.address() as AddressInfo).port);
-  assert.equal(code, 1);
-  assert.match(stderr, /\(the reply is not from Plant Store\)\n$/);
-
-  const off = await runHere(['healthcheck', '--ops-port', 'off']);
-  assert.equal(off.code, 1);
-  assert.match(off.stderr, /^plant-store: --ops-port off leaves no port to ask for the health\n$/);
+  const other = createServer((_, reply) => reply.end('{"status":"up"}'));
+  failed(await check(await listenFor(t, other)), /\(the reply is not from Plant Store\)\n$/);
+  const off = /: --ops-port off leaves no port to ask for the health\n/;
+  await refused(off, 'healthcheck', '--ops-port', 'off');
 });

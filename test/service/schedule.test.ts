@@ -11,7 +11,8 @@ import type { Log } from '../../src/service/log.ts';
 import { fileLocation } from '../../src/store/location.ts';
 import { tryLockFile } from '../../src/stores.ts';
 import { namesIn, newStore } from '../helpers/backups.ts';
-import { pause } from '../helpers/pause.ts';
+import { ask, signIn } from '../helpers/operators.ts';
+import { pause, until } from '../helpers/pause.ts';
 import { create, oneThread, startServer } from '../helpers/program.ts';
 import { done, on } from '../helpers/run-here.ts';
 import { alterStore, openStoreAt } from '../helpers/store-file.ts';
@@ -22,30 +23,15 @@ const hourMs = 3_600_000;
 /** A service that makes backups, and what an operator who has signed in sees of them. */
 async function startService(t: TestContext, store: string, folder: string) {
   const token = await storedToken(store, 'alice', { role: 'operate' });
-  const server = await startServer(t, store, [
-    '--backup-to',
-    folder,
-    '--backup-keep',
-    '1d:1ms',
-    ...oneThread,
-  ]);
-  const json = { 'Content-Type': 'application/json' };
-  const signIn = { method: 'POST', headers: json, body: JSON.stringify({ token }) };
-  const cookies = (await fetch(`${server.opsUrl}api/session`, signIn)).headers.get('Set-Cookie');
-  const headers = { cookie: cookies?.split(';')[0] ?? '' };
-  const url = `${server.opsUrl}api/backups`;
-  const list = async () => (await (await fetch(url, { headers })).json()) as BackupList;
+  const flags = ['--backup-to', folder, '--backup-keep', '1d:1ms', ...oneThread];
+  const server = await startServer(t, store, flags);
+  const cookie = await signIn(server, { token });
+  const list = async () => (await ask(server, 'GET api/backups', { cookie })).body as BackupList;
   return {
     ...server,
     list,
-    backUp: async () => (await fetch(url, { method: 'POST', headers })).status,
-    async listWhen(isSo: (list: BackupList) => boolean): Promise<BackupList> {
-      for (;;) {
-        const now = await list();
-        if (isSo(now)) return now;
-        await pause();
-      }
-    },
+    backUp: async () => (await ask(server, 'POST api/backups', { cookie })).status,
+    listWhen: (isSo: (list: BackupList) => boolean) => until(list, isSo),
   };
 }
 
