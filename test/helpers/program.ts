@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -254,4 +255,12 @@ export function startProgram(
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: node !== undefined,
   });
+}
+
+/** The processes that a process has started. Known on Linux only. */
+export function childrenOf(pid = 0): number[] {
+  const file = `/proc/${pid}/task/${pid}/children`;
+  return existsSync(file)
+    ? readFileSync(file, 'utf8').trim().split(' ').filter(Boolean).map(Number)
+    : [];
 }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { constants, getPriority } from 'node:os';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -13,7 +13,7 @@ import { tryLockFile } from '../../src/stores.ts';
 import { namesIn, newStore } from '../helpers/backups.ts';
 import { ask, signIn } from '../helpers/operators.ts';
 import { pause, until } from '../helpers/pause.ts';
-import { create, oneThread, startServer } from '../helpers/program.ts';
+import { childrenOf, create, oneThread, startServer } from '../helpers/program.ts';
 import { done, on } from '../helpers/run-here.ts';
 import { alterStore, openStoreAt } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
@@ -99,12 +99,11 @@ test('a failed backup does not disturb the service, and is seen in its log and i
   assert.equal((await service.listWhen(isIdle)).last?.fault, null);
 });
 
-/** The process of the backup. Known on Linux only. */
+/** The process of the backup. */
 function childOf(pid: number | undefined): number {
-  const child = Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8'));
+  const [child] = childrenOf(pid);
   // A signal to 0 would reach the tests.
-  assert(child > 0, 'there is no child');
-  return child;
+  return child ?? assert.fail('there is no child');
 }
 
 test('a backup has a lower priority, may be killed, and ends with the service', async (t) => {
