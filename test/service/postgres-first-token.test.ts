@@ -5,11 +5,11 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, type TestContext, test } from 'node:test';
 import pg from 'pg';
-import { pause } from '../helpers/pause.ts';
 import { startPostgres } from '../helpers/postgres.ts';
 import { makeStore } from '../helpers/postgres-connection.ts';
+import { untilRow } from '../helpers/postgres-pair.ts';
 import { commandLine, create, temporaryFolder } from '../helpers/program.ts';
-import { runHere } from '../helpers/run-here.ts';
+import { done, doneRecords, on } from '../helpers/run-here.ts';
 import { underWay } from '../helpers/under-way.ts';
 
 const server = await startPostgres({ after });
@@ -52,30 +52,11 @@ async function atOnce<T>(url: string, start: () => Promise<T>): Promise<T> {
   await client.query('BEGIN');
   await client.query('SELECT * FROM plant_store FOR UPDATE');
   const started = underWay(start());
-  while (
-    (await server.query("SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'")).length < 2
-  )
-    await pause();
+  const waiting = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+  await untilRow(server, `${waiting} HAVING count(*) = 2`);
   await client.query('COMMIT');
   await client.end();
   return started;
-}
-
-async function namesOfTokens(url: string): Promise<string[]> {
-  const { stdout } = await runHere(['token', 'list', '--json', '--store', url]);
-  return stdout
-    .trimEnd()
-    .split('\n')
-    .map((line) => JSON.parse(line).name);
-}
-
-async function assertAdmitted({ plantsUrl }: Node, token: string): Promise<void> {
-  const { status } = await create(
-    plantsUrl,
-    { id: 1, name: 'Alder' },
-    { Authorization: `Bearer ${token}` },
-  );
-  assert.equal(status, 200);
 }
 
 test('of two nodes that start at once on a database without tokens, one makes the first token, which both admit, and the other keeps no file', {
@@ -89,11 +70,17 @@ test('of two nodes that start at once on a database without tokens, one makes th
   );
 
   assert.match(nodes.map(({ log }) => log).join(''), /another node has made the first token/);
-  assert.deepEqual(await namesOfTokens(url), ['first-start']);
+  const tokens = await doneRecords('token', 'list', ...on(url));
+  assert.deepEqual(
+    tokens.map(({ name }) => name),
+    ['first-start'],
+  );
   const withFile = nodes.filter(({ file }) => existsSync(file));
   assert.equal(withFile.length, 1);
   const token = readFileSync(withFile[0]?.file ?? '', 'utf8').trim();
-  for (const node of nodes) await assertAdmitted(node, token);
+  const bearer = { Authorization: `Bearer ${token}` };
+  for (const { plantsUrl } of nodes)
+    assert.equal((await create(plantsUrl, { id: 1, name: 'Alder' }, bearer)).status, 200);
 });
 
 test('a node whose folder cannot hold the first token says so, and starts once the store has a token', async (t) => {
@@ -104,6 +91,6 @@ test('a node whose folder cannot hold the first token says so, and starts once t
     startNode(t, url, folder),
     /cannot write the first token to data\/first-start\.token .*"plant-store token create NAME" instead/,
   );
-  assert.equal((await runHere(['token', 'create', 'app', '--store', url])).code, 0);
+  await done('token', 'create', 'app', ...on(url));
   await startNode(t, url, folder);
 });
