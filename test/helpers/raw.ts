@@ -110,6 +110,17 @@ export async function connectRaw(
   };
 }
 
+/** Sends the bytes on a connection of its own. @returns the first reply */
+export async function exchange(
+  owner: Owner,
+  port: number,
+  bytes: string | Uint8Array,
+): Promise<RawReply> {
+  const connection = await connectRaw(owner, port);
+  connection.send(bytes);
+  return connection.reply();
+}
+
 /** The first whole reply in the bytes, and how many bytes it takes. */
 export function parseReply(bytes: Buffer, to?: 'HEAD'): [RawReply, number] | undefined {
   const headEnd = bytes.indexOf('\r\n\r\n');

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, type TestContext, test } from 'node:test';
+import { after, test } from 'node:test';
 import { headerFields } from '../../src/contract/openapi-responses.ts';
 import {
   type Problem,
@@ -20,6 +20,7 @@ import {
 import {
   assertRefusal,
   connectRaw,
+  exchange,
   type RawReply,
   type RawRequest,
   rawRequest,
@@ -166,16 +167,6 @@ const cases: Partial<Record<ProblemName, readonly Case[]>> = {
   ],
   versionUnsupported: [refusedByRequest('HTTP/2.0', { version: 'HTTP/2.0' })],
 };
-
-async function exchange(
-  t: TestContext,
-  port: number,
-  bytes: Uint8Array | string,
-): Promise<RawReply> {
-  const connection = await connectRaw(t, port);
-  connection.send(bytes);
-  return connection.reply();
-}
 
 test('a refused request gets the reply of the catalogue, and stores nothing:', async (t) => {
   const { port, store } = sharedServer();
