@@ -15,7 +15,7 @@ import {
   startServer,
   storePath,
 } from '../helpers/program.ts';
-import { runHere } from '../helpers/run-here.ts';
+import { done, on } from '../helpers/run-here.ts';
 import { alterStore } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
 
@@ -133,10 +133,7 @@ test('no sign-in with a token for creates, with a revoked token or with the fixe
 test('whose token is revoked is signed out', async () => {
   const { server, store, cookie } = await signInToShared('leaver');
   assert.equal((await ask(server, 'GET api/overview', { cookie })).status, 200);
-  assert.equal(
-    (await runHere(['token', 'revoke', 'leaver', '--store', `sqlite:${store}`])).code,
-    0,
-  );
+  await done('token', 'revoke', 'leaver', ...on(store));
   assert.deepEqual(errorOf(await ask(server, 'GET api/overview', { cookie })), [401, 40150]);
 });
 
@@ -206,26 +203,18 @@ test('what another site has a browser send changes nothing', async () => {
     { Origin: 'null' },
     { Origin: server.opsUrl.replace(/:\d+\/$/, ':1') },
   ];
-  for (const headers of foreign) {
-    const asked = {
-      cookie,
-      headers,
-      json: { name: 'stolen', role: 'operate', expiresInDays: null },
-    };
-    assert.deepEqual(
-      errorOf(await ask(server, 'POST api/tokens', asked)),
-      [403, 40301],
-      JSON.stringify(headers),
-    );
-    assert.deepEqual(
-      errorOf(await ask(server, 'DELETE api/tokens?name=target', { cookie, headers })),
-      [403, 40301],
-    );
-    assert.deepEqual(
-      errorOf(await ask(server, 'DELETE api/session', { cookie, headers })),
-      [403, 40301],
-    );
-  }
+  const json = { name: 'stolen', role: 'operate', expiresInDays: null };
+  for (const headers of foreign)
+    for (const request of [
+      'POST api/tokens',
+      'DELETE api/tokens?name=target',
+      'DELETE api/session',
+    ])
+      assert.deepEqual(
+        errorOf(await ask(server, request, { cookie, headers, json })),
+        [403, 40301],
+        `${request} ${JSON.stringify(headers)}`,
+      );
   const own = { 'Sec-Fetch-Site': 'same-origin', Origin: new URL(server.opsUrl).origin };
   assert.deepEqual(await tokens(), before);
   assert.equal((await ask(server, 'DELETE api/session', { cookie, headers: own })).status, 204);
@@ -456,7 +445,7 @@ test('the overview has the store, its count and its last backup, and the configu
   const { server, store, cookie } = await startSignedIn(t, ...flags);
   await create(server.plantsUrl, { id: 1, name: 'Alder' });
   const backup = `${store}.backup`;
-  assert.equal((await runHere(['backup', backup, '--store', `sqlite:${store}`])).code, 0);
+  await done('backup', backup, ...on(store));
   await create(server.plantsUrl, { id: 2, name: 'Ash' });
   const read = async () => (await ask(server, 'GET api/overview', { cookie })).body as Overview;
   const overview = await until(read, ({ store, ready }) => store.plants === 2 && ready);
