@@ -57,9 +57,9 @@ export interface Ended {
 }
 
 /**
- * Of the environment. Two are for the helper instead: OPEN_FILES is the limit of file descriptors
+ * Of the environment. Three are for the helper instead: OPEN_FILES is the limit of file descriptors
  * (ulimit -n), LAUNCHER_NODE the path of the Node that starts the program, in a process group of
- * its own.
+ * its own, and FOLDER the one that the program works in.
  */
 type Variables = Readonly<Record<string, string>>;
 
@@ -240,7 +240,7 @@ export const besideOthers = { PLANT_STORE_OPS_PORT: '0', PGCONNECT_TIMEOUT: '20'
 /** Starts a command of the real program. */
 export function startProgram(
   args: readonly string[],
-  { OPEN_FILES: openFiles, LAUNCHER_NODE: node, ...variables }: Variables = {},
+  { OPEN_FILES: openFiles, LAUNCHER_NODE: node, FOLDER: cwd, ...variables }: Variables = {},
 ) {
   // Nothing of the developer's own settings may reach the program.
   const inherited = Object.fromEntries(
@@ -254,6 +254,7 @@ export function startProgram(
     env: { ...inherited, ...besideOthers, ...variables },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: node !== undefined,
+    cwd,
   });
 }
 

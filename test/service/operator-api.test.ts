@@ -87,25 +87,13 @@ test('behind a proxy with TLS, the cookie is only sent over TLS', async () => {
 
 test('without a session, nothing is answered but the sign-in', async () => {
   const { server } = shared;
-  const others = [
-    'GET api/session',
-    'DELETE api/session',
-    'GET api/overview',
-    'GET api/plants',
-    'GET api/plants/1',
-    'GET api/refusals',
-    'GET api/configuration',
-    'GET api/backups',
-    'POST api/backups',
-    'GET api/tokens',
-    'POST api/tokens',
+  const known = 'session overview plants plants/1 refusals configuration backups tokens samples';
+  const requests = [
+    ...[...known.split(' '), 'nothing'].map((path) => `GET api/${path}`),
+    ...['POST api/backups', 'POST api/tokens'],
+    ...['DELETE api/session', 'DELETE api/tokens?name=alice'],
   ];
-  for (const request of [
-    ...others,
-    'DELETE api/tokens?name=alice',
-    'GET api/samples',
-    'GET api/nothing',
-  ]) {
+  for (const request of requests) {
     assert.deepEqual(errorOf(await ask(server, request)), [401, 40150], request);
     assert.deepEqual(
       errorOf(await ask(server, request, { cookie: cookieFor(server, 'A'.repeat(43)) })),

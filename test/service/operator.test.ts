@@ -20,7 +20,7 @@ import {
   storePath,
   token,
 } from '../helpers/program.ts';
-import { connectRaw } from '../helpers/raw.ts';
+import { connectRaw, rawRequest } from '../helpers/raw.ts';
 import { done, on, refused } from '../helpers/run-here.ts';
 import { alterStore } from '../helpers/store-file.ts';
 
@@ -141,15 +141,13 @@ test('a service that cannot commit is not ready within seconds', async (t) => {
 test('a service that is shutting down is live and not ready until its last request is answered', async (t) => {
   const server = await startServerOnNewStore(t, ...oneThread);
   const connection = await connectRaw(t, server.port);
-  const body = '{"id":1,"name":"Alder"}';
-  connection.send(
-    `POST /plants HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n{`,
-  );
+  const request = rawRequest('{"id":1,"name":"Alder"}');
+  connection.send(request.subarray(0, -10));
   await untilReadiness(server.opsUrl, ({ status }) => status === 200);
   const stopped = server.stop();
   const { failing } = await untilReadiness(server.opsUrl, ({ status }) => status === 503);
   assert.deepEqual(failing, ['service']);
-  connection.send(body.slice(1));
+  connection.send(request.subarray(-10));
   assert.equal((await connection.reply()).status, 200);
   assert.equal(await stopped, 0);
 });

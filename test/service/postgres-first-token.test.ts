@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, type TestContext, test } from 'node:test';
@@ -8,40 +6,17 @@ import pg from 'pg';
 import { startPostgres } from '../helpers/postgres.ts';
 import { makeStore } from '../helpers/postgres-connection.ts';
 import { untilRow } from '../helpers/postgres-pair.ts';
-import { commandLine, create, temporaryFolder } from '../helpers/program.ts';
+import { create, oneThread, startServer, temporaryFolder } from '../helpers/program.ts';
 import { done, doneRecords, on } from '../helpers/run-here.ts';
 import { underWay } from '../helpers/under-way.ts';
 
 const server = await startPostgres({ after });
 
-interface Node {
-  readonly plantsUrl: string;
-  readonly log: string;
-  /** Of the first token, if there is one. */
-  readonly file: string;
-}
-
 /** Starts a node in a folder; resolves when it is ready. */
-async function startNode(t: TestContext, url: string, folder: string): Promise<Node> {
-  const { PATH = '' } = process.env;
-  const variables = { PATH, PLANT_STORE_OPS_PORT: 'off', PLANT_STORE_HTTP_THREADS: '1' };
-  const child = spawn(...commandLine('serve', '--port', '0', '--store', url), {
-    cwd: folder,
-    env: variables,
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
-  t.after(() => child.kill('SIGKILL'));
-  const exit = once(child, 'close');
-  let log = '';
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    log += text;
-  });
-  while (!log.includes('"ready"')) {
-    await Promise.race([once(child.stderr, 'data'), exit]);
-    assert.equal(child.exitCode ?? child.signalCode, null, log);
-  }
-  const plantsUrl = /http:\/\/[^"\s]*\/plants/.exec(log)?.[0] ?? assert.fail(log);
-  return { plantsUrl, log, file: join(folder, 'data', 'first-start.token') };
+async function startNode(t: TestContext, url: string, folder: string) {
+  const node = await startServer(t, url, [...oneThread, '--ops-port', 'off'], { FOLDER: folder });
+  /** Where the first token is, if there is one. */
+  return { ...node, file: join(folder, 'data', 'first-start.token') };
 }
 
 /** Lets both nodes come to the point at which they make the token, before either does. */
@@ -69,7 +44,10 @@ test('of two nodes that start at once on a database without tokens, one makes th
     Promise.all(folders.map((folder) => startNode(t, url, folder))),
   );
 
-  assert.match(nodes.map(({ log }) => log).join(''), /another node has made the first token/);
+  assert.match(
+    nodes.map(({ stderr }) => stderr()).join(''),
+    /another node has made the first token/,
+  );
   const tokens = await doneRecords('token', 'list', ...on(url));
   assert.deepEqual(
     tokens.map(({ name }) => name),

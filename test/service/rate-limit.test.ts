@@ -3,7 +3,7 @@ import { after, test } from 'node:test';
 import { audience, makeKey, startProvider } from '../helpers/identity-provider.ts';
 import { pause } from '../helpers/pause.ts';
 import { create, oneThread, startServer, storePath } from '../helpers/program.ts';
-import { connectRaw } from '../helpers/raw.ts';
+import { exchange, rawRequest } from '../helpers/raw.ts';
 import { done, doneRecords, on } from '../helpers/run-here.ts';
 
 const store = await storePath({ after });
@@ -51,11 +51,8 @@ test('a retry of a stored plant counts like any create', async () => {
 test('a create beyond the rate is refused before its body is read', async (t) => {
   const bearer = await tokenCommand('create', 'large', '--rate', '1/d');
   assert.equal((await send(bearer)).status, 200);
-  const { send: sendRaw, reply } = await connectRaw(t, server.port);
-  sendRaw(
-    `POST /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${bearer}\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{`,
-  );
-  assert.equal((await reply()).status, 429);
+  const fields = { Authorization: `Bearer ${bearer}`, 'Content-Length': '1000' };
+  assert.equal((await exchange(t, server.port, rawRequest('{', { fields }))).status, 429);
 });
 
 test('a changed rate is in force within two seconds', async () => {
