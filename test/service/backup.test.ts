@@ -19,8 +19,8 @@ import { after, type TestContext, test } from 'node:test';
 import { readManifest } from '../../src/backup/manifest.ts';
 import { namesIn, newStore } from '../helpers/backups.ts';
 import { flip, offsetOf } from '../helpers/damage.ts';
+import { keepCreating } from '../helpers/load.ts';
 import { mounted } from '../helpers/mounts.ts';
-import { pause } from '../helpers/pause.ts';
 import {
   create,
   type Owner,
@@ -94,29 +94,17 @@ test('a backup never overwrites a file, and does not make a folder', async (t) =
 test('a backup under load is of one moment, has every plant acknowledged before, and refuses none', async (t) => {
   const store = await newStore(t, 20_000);
   const { plantsUrl } = await startServer(t, store, oneThread);
-  const acknowledged = new Set<bigint>();
-  let nextId = 1_000_000;
-  let isBusy = true;
-  const client = async () => {
-    while (isBusy) {
-      const id = (nextId += 1);
-      assert.equal((await create(plantsUrl, { id, name: 'Alder' })).status, 200);
-      acknowledged.add(BigInt(id));
-      await pause();
-    }
-  };
-  const clients = Promise.all(Array.from({ length: 8 }, client));
-  clients.catch(() => (isBusy = false));
+  const load = keepCreating(plantsUrl);
   const path = join(await temporaryFolder(t), 'backup.db');
-  while (acknowledged.size < 20) await pause();
-  const before = [...acknowledged];
+  await load.acknowledgedMore(20);
+  const before = [...load.acknowledged];
   await done('backup', path, ...on(store));
-  assert(acknowledged.size > before.length + 10, 'the server had few creates meanwhile');
-  isBusy = false;
-  await clients;
+  const meanwhile = load.acknowledged.length - before.length;
+  assert(meanwhile > 10, `the server had only ${meanwhile} creates meanwhile`);
+  await load.stop();
   await done('verify', path);
   await done('verify', '--against', path, ...on(store));
-  const held = new Set(storedPlants(path).map(([id]) => id));
+  const held = new Set(storedPlants(path).map(([id]) => Number(id)));
   assert.deepEqual(
     before.filter((id) => !held.has(id)),
     [],

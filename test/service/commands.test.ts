@@ -7,8 +7,8 @@ import manifest from '../../package.json' with { type: 'json' };
 import { loadCommands } from '../../src/cli/commands.ts';
 import { parseCommandLine } from '../../src/config/command-line.ts';
 import { newStore } from '../helpers/backups.ts';
+import { keepCreating } from '../helpers/load.ts';
 import {
-  create,
   type Owner,
   programInShell,
   runProgram,
@@ -231,32 +231,17 @@ test('a token name that is taken, and one that is not there, end with 1 and one 
 
 test('every command gets its turn while a server commits without pause', async () => {
   const { store, plantsUrl } = sharedServer();
-  let lastId = 0;
-  let busy = true;
-  const client = async () => {
-    while (busy) {
-      lastId += 1;
-      const reply = await create(plantsUrl, { id: lastId, name: 'Alder' });
-      const body = await reply.text();
-      assert.equal(reply.status, 200, body);
-    }
-  };
-  const clients = Promise.all(Array.from({ length: 2 }, client));
-  // A client that fails must not leave the rest running.
-  clients.catch(() => (busy = false));
-
-  const before = lastId;
+  const load = keepCreating(plantsUrl, 2, () => undefined);
   const made = await runProgram(['token', 'create', 'one', ...on(store)]);
   assert.equal(made.code, 0, made.stderr);
-  const { stdout } = await runProgram(['plants', 'count', ...on(store)]);
-  const counted = Number(stdout);
-  const loaded = lastId - before;
-  busy = false;
-  await clients;
+  const counted = await runProgram(['plants', 'count', ...on(store)]);
+  const meanwhile = load.acknowledged.length;
+  await load.stop();
 
-  assert(loaded > 10, `the server had only ${loaded} creates meanwhile`);
-  assert(counted > 0 && counted <= lastId);
-  assert.equal(storedPlants(store).length, lastId);
+  assert(meanwhile > 10, `the server had only ${meanwhile} creates meanwhile`);
+  const { length } = load.acknowledged;
+  assert(Number(counted.stdout) > 0 && Number(counted.stdout) <= length);
+  assert.equal(storedPlants(store).length, length);
 });
 
 test('--version and -V print that of the package', async () => {
