@@ -172,12 +172,14 @@ export function rawRequest(body: string | Uint8Array, request: RawRequest = {}):
   ]);
 }
 
+/** The bytes of a request without a body and a token. */
+export function bareRequest(target: string, method = 'GET'): Buffer {
+  const none = { Authorization: undefined, 'Content-Type': undefined, 'Content-Length': undefined };
+  return rawRequest('', { method, target, fields: none });
+}
+
 /** A request that is answered at once, whatever the store does. */
-export const describeRequest = rawRequest('', {
-  method: 'GET',
-  target: '/openapi.json',
-  fields: { 'Content-Type': undefined, 'Content-Length': undefined },
-});
+export const describeRequest = bareRequest('/openapi.json');
 
 /**
  * Sends `parts` and resolves when the server has read them, though it has not answered them: a

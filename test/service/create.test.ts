@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { create, oneThread, startServer, startServerOnNewStore } from '../helpers/program.ts';
 import {
   assertRefusal,
+  bareRequest,
   connectRaw,
   exchange,
   type RawConnection,
@@ -108,12 +109,9 @@ test('below a base path plants are created there and nowhere else, and the descr
 test('the description is served to everybody, by GET and HEAD', async (t) => {
   const server = sharedServer();
   const connection = await connectRaw(t, server.port);
-  const request = (method: string) =>
-    rawRequest('', { method, target: '/openapi.json?v=1', fields: { Authorization: undefined } });
-
-  connection.send(request('HEAD'));
+  connection.send(bareRequest('/openapi.json?v=1', 'HEAD'));
   const head = await connection.reply('HEAD');
-  connection.send(request('GET'));
+  connection.send(bareRequest('/openapi.json?v=1'));
   const get = await connection.reply();
 
   for (const reply of [head, get]) {
