@@ -57,16 +57,13 @@ async function untilReadiness(
 }
 
 /** The samples of `/metrics`, by name and labels. */
-async function metrics(
-  opsUrl: string,
-): Promise<{ body: string; value(name: string): number | undefined }> {
+async function metrics(opsUrl: string) {
   const body = await (await fetch(`${opsUrl}metrics`)).text();
-  const line = (name: string) => body.split('\n').find((known) => known.startsWith(`${name} `));
-  return {
-    body,
-    value: (name) =>
-      line(name) === undefined ? undefined : Number(line(name)?.slice(name.length + 1)),
+  const value = (name: string) => {
+    const line = body.split('\n').find((one) => one.startsWith(`${name} `));
+    return line === undefined ? undefined : Number(line.slice(name.length + 1));
   };
+  return { body, value };
 }
 
 /** For tests that leave it as it was. */

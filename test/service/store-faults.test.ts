@@ -15,7 +15,7 @@ import {
   startServerOnNewStore,
   token,
 } from '../helpers/program.ts';
-import { runHere } from '../helpers/run-here.ts';
+import { on, refused, runHere } from '../helpers/run-here.ts';
 import { newStore, storedPlants } from '../helpers/store-file.ts';
 
 /**
@@ -141,12 +141,9 @@ test('a damaged store is not opened: the line says what to do, and the file is l
   const before = readFileSync(store).fill(0x5a, 40 * pageBytes, 42 * pageBytes);
   writeFileSync(store, before);
 
-  const { code, stderr } = await runHere(['serve', '--port', '0', '--store', `sqlite:${store}`]);
-
-  assert.equal(code, 1);
-  assert.match(
-    stderr,
-    /^plant-store: the store at .* is damaged \(.*\); keep the file, and put a backup in its place with "plant-store restore BACKUP --overwrite --store sqlite:\/[^"]+"\n$/,
+  await refused(
+    /: the store at .* is damaged \(.*\); keep the file, and put a backup in its place with "plant-store restore BACKUP --overwrite --store sqlite:\/[^"]+"\n$/,
+    ...['serve', '--port', '0', ...on(store)],
   );
   assert.deepEqual(readFileSync(store), before);
 });
