@@ -72,6 +72,8 @@ function connectionOf(
     client,
     settings,
     demands,
+    /** When another one takes its place: not at once for all connections of all nodes. */
+    oldAtMs: performance.now() + limits.postgres.connectionAgeMs * (1 - Math.random() / 4),
     /** Whether either side has ended it. */
     get isClosed(): boolean {
       return stream.destroyed || !stream.writable;
