@@ -60,6 +60,9 @@ export async function openPostgresStore(
   };
 }
 
+/** One more than transactions with plants: tokens are read meanwhile. */
+const usefulPerThread = limits.postgres.batchesMax + 1;
+
 /** The same store on another thread. */
 export function joinPostgresStore(
   location: PostgresLocation,
@@ -88,7 +91,7 @@ export async function openPostgresReader(
 function connected(
   location: PostgresLocation,
   share: StoreShare,
-  { callMs, acceptsLostCommits }: StoreOptions,
+  { callMs, acceptsLostCommits, connectionsPerThread = usefulPerThread }: StoreOptions,
 ) {
   let promise: CommitPromise | undefined;
   const measures = measuresIn(writerLayout, share.measures);
@@ -98,14 +101,13 @@ function connected(
     client.once('end', () => count(measures.connections, -1));
   };
   const connector = openConnector(location, callMs, acceptsLostCommits, onConnection);
-  // One more connection: tokens are read while all others create plants.
   const starving = sharedCounter(share.memory);
-  const pool = openPool(connector, limits.postgres.batchesMax + 1, starving);
+  const pool = openPool(connector, connectionsPerThread, starving);
   const node = randomBytes(8).readBigInt64BE();
   const confirm = (query: Query) => beat(query, node, Date.now());
   const store: Store = {
     ...readerOn(location, connector, pool),
-    batchesMax: limits.postgres.batchesMax,
+    batchesMax: Math.max(1, connectionsPerThread - 1),
     createPlants: (plants) =>
       measured(
         measures,
