@@ -151,6 +151,7 @@ function running(
     failed: Promise.race([store.failed, ...threads.map((thread) => thread.failed)]),
     /** What a 200 means with the settings of the database. */
     promise: store.promise(),
+    pooler: store.pooler,
     /** Whether a token in the store is admitted now. */
     admits: (token: string) => isTokenAdmitted(store, token, Date.now()),
     /**

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, type TestContext, test } from 'node:test';
 import pg from 'pg';
-import { lacksPgBouncer, startPgBouncer } from '../helpers/pgbouncer.ts';
+import { lacksPgBouncer, startPooler } from '../helpers/poolers.ts';
 import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
 import { create, oneThread, startServer } from '../helpers/program.ts';
+import { runHere } from '../helpers/run-here.ts';
 
 /** What is not synced with its commit is not written within the test. */
 const timeout = 60_000;
@@ -82,8 +83,29 @@ test('a schema that the URL names holds the store, although the pooler drops the
   assert.deepEqual(rows, [{ name: 'Alder' }]);
 });
 
+test('the start and doctor say that they see PgBouncer', async (t) => {
+  if (lacksPgBouncer(t)) return;
+  const { url } = await startPooler(t, 'pgbouncer', await server.makeDatabase());
+  const node = await startServer(t, url, oneThread);
+  assert.match(node.stderr(), /at most 9 connections to the database, through PgBouncer/);
+  const { stdout } = await runHere(['doctor', '--json', '--store', url]);
+  assert.match(stdout, /to PostgreSQL [0-9.]+ through PgBouncer at 127/);
+});
+
+test('a pooler in statement mode is refused by each command, with the remedy', async (t) => {
+  if (lacksPgBouncer(t)) return;
+  const url = await server.makeDatabase();
+  const { url: pooled } = await startPooler(t, 'pgbouncer', url, { mode: 'statement' });
+  for (const words of ['serve', 'import -', 'token create ann', 'plants count', 'export', 'verify'])
+    assert.match(
+      (await runHere([...words.split(' '), '--store', pooled])).stderr,
+      /: PgBouncer takes no transactions \(.*statement pooling mode\); set pool_mode = transaction /,
+      words,
+    );
+});
+
 async function behindPooler(t: TestContext, url: string, parameters = '') {
-  const { url: pooled } = await startPgBouncer(t, url);
+  const { url: pooled } = await startPooler(t, 'pgbouncer', url);
   const { plantsUrl } = await startServer(t, `${pooled}${parameters}`, oneThread);
   const other = new pg.Client({ connectionString: pooled });
   other.on('error', () => undefined);

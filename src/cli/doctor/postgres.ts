@@ -77,10 +77,11 @@ function testWrite({ store, role: { grants } }: DatabaseCondition): Finding | un
 }
 
 function connection({
-  server: { host, port, connectMs, roundTripMs, version },
+  server: { host, port, pooler, connectMs, roundTripMs, version },
 }: DatabaseCondition): Finding {
   const [connect, trip] = [connectMs.toFixed(1), roundTripMs.toFixed(2)];
-  return ok(`to ${version} at ${host}:${port} in ${connect} ms; a round trip takes ${trip} ms`);
+  const at = `${pooler === undefined ? 'at' : `through ${pooler} at`} ${host}:${port}`;
+  return ok(`to ${version} ${at} in ${connect} ms; a round trip takes ${trip} ms`);
 }
 
 const isOfThisMachine = /^(\/.*|localhost|127\..*|::1)$/;

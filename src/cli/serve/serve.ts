@@ -127,13 +127,14 @@ async function stop(
 
 function logStart(service: Service, config: ServiceConfig, token: TokenToTry, log: Log): void {
   const { plantsUrl: url, opsUrl, promise, storeIsNew, lastBeatMs } = service;
-  const { databaseConnectionsMax } = service;
+  const { pooler, databaseConnectionsMax } = service;
   const store = engineOf(config.store).name;
   if (storeIsNew) log.info({ store }, 'there was no store; a new store has been made');
   if (lastBeatMs !== undefined) logAge(lastBeatMs, log);
   if (promise) {
     log[promise.level === 'lost' ? 'warn' : 'info']({}, `a 200 means: ${promise.says}`);
-    log.info({}, `at most ${databaseConnectionsMax} connections to the database`);
+    const through = pooler === undefined ? '' : `, through ${pooler}`;
+    log.info({}, `at most ${databaseConnectionsMax} connections to the database${through}`);
   }
   log.info({ version, url, opsUrl, store, token: token.where }, 'ready');
   if (config.fixedToken !== undefined && config.fixedToken.length < fixedTokenChars) {

@@ -32,7 +32,7 @@ export async function openPostgresStore(
   mayMake: boolean,
 ): Promise<SharedStore> {
   const { writers, share } = openShares(sharedMemory(['memory']).memory);
-  const { pool, store, promise } = connected(location, share(), options);
+  const { pool, store, promise, pooler } = connected(location, share(), options);
   let isNew = false;
   try {
     if (mayMake) isNew = await pool.run(ensureSchema);
@@ -52,6 +52,7 @@ export async function openPostgresStore(
     share,
     failed: new Promise(() => undefined),
     promise,
+    pooler: pooler(),
     metrics: {
       writers,
       plantsBytes: () => pool.run(plantsBytes),
@@ -94,9 +95,11 @@ function connected(
   { callMs, acceptsLostCommits, connectionsPerThread = usefulPerThread }: StoreOptions,
 ) {
   let promise: CommitPromise | undefined;
+  let pooler: string | undefined;
   const measures = measuresIn(writerLayout, share.measures);
   const onConnection = ({ settings, client }: Connection) => {
     promise = commitPromise(settings);
+    pooler = settings.pooler;
     count(measures.connections, 1);
     client.once('end', () => count(measures.connections, -1));
   };
@@ -116,7 +119,7 @@ function connected(
     ...callsOf(changes, (begin) => pool.run((query) => runChange(query, begin()))),
     beat: (atMs) => pool.run((query) => beat(query, node, atMs)),
   };
-  return { pool, store, promise: () => promise };
+  return { pool, store, promise: () => promise, pooler: () => pooler };
 }
 
 /** A row for each node: no node waits. `forgetOldBeats` removes rows of stopped nodes. */
