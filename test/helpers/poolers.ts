@@ -10,7 +10,7 @@ import { skipVisibly } from './skips.ts';
 export type PoolerName = 'pgbouncer' | 'pgcat';
 
 export interface PoolerSettings {
-  readonly mode?: 'transaction' | 'session' | 'statement';
+  readonly mode?: 'transaction' | 'statement';
   readonly connections?: number;
   /** How many prepared statements the pooler keeps; 0 keeps none. */
   readonly prepared?: number;
@@ -52,8 +52,7 @@ export async function startPooler(
   const [{ port, pathname }, ownPort] = [new URL(url), await freePort()];
   const { format, isUp, user } = programs[program];
   const config = join(folder, 'config');
-  const complete = { mode: 'transaction', connections: 1, ...settings } as const;
-  writeFileSync(config, format(Number(port), ownPort, pathname.slice(1), complete));
+  writeFileSync(config, format(Number(port), ownPort, pathname.slice(1), settings));
   chmodSync(folder, 0o755);
   // PgBouncer does not run as root.
   const isRoot = process.getuid?.() === 0;
@@ -82,20 +81,11 @@ export async function startPooler(
   return { url: `postgres://postgres@127.0.0.1:${ownPort}${pathname}`, start, kill };
 }
 
-interface PoolerProgram {
-  format(
-    port: number,
-    ownPort: number,
-    database: string,
-    settings: Required<Omit<PoolerSettings, 'prepared'>> & PoolerSettings,
-  ): string;
-  readonly isUp: string;
-  readonly user: readonly string[];
-}
+type Format = (port: number, ownPort: number, database: string, settings: PoolerSettings) => string;
 
-const programs: Readonly<Record<PoolerName, PoolerProgram>> = {
+const programs: Readonly<Record<PoolerName, { format: Format; isUp: string; user: string[] }>> = {
   pgbouncer: {
-    format: (port, ownPort, _, { mode, connections, prepared }) => `[databases]
+    format: (port, ownPort, _, { mode = 'transaction', connections = 1, prepared }) => `[databases]
 * = host=127.0.0.1 port=${port} user=postgres
 [pgbouncer]
 listen_addr = 127.0.0.1
@@ -113,18 +103,20 @@ ${prepared === undefined ? '' : `max_prepared_statements = ${prepared}`}
     user: ['-u', 'nobody'],
   },
   pgcat: {
-    format: (port, ownPort, database, { mode, connections, prepared = 0 }) => `[general]
+    format: (port, ownPort, database, { connections = 1, prepared = 0 }) => `[general]
 host = "127.0.0.1"
 port = ${ownPort}
 admin_username = "admin"
 admin_password = "x"
+ban_time = 1
 [pools.${database}]
-pool_mode = "${mode}"
+pool_mode = "transaction"
 prepared_statements_cache_size = ${prepared}
 [pools.${database}.users.0]
 username = "postgres"
 auth_type = "trust"
 password = "x"
+statement_timeout = 5000
 pool_size = ${connections}
 [pools.${database}.shards.0]
 servers = [["127.0.0.1", ${port}, "primary"]]
