@@ -169,14 +169,15 @@ test('plants get prints one plant, by any id of int64', async (t) => {
   for (const plant of plants) {
     const id = /-?[0-9]+/.exec(plant)?.[0] ?? '';
     assert.deepEqual(await output(store, 'plants', 'get', id), [plant]);
-    assert.deepEqual(await output(store, 'plants', 'get', id, '--json'), [plant]);
+    assert.deepEqual(await output(store, 'plants', 'get', '--json', id), [plant]);
   }
 });
 
 test('plants get takes several ids, and says which of them are not there', async (t) => {
   const store = await storeWithPlants(t);
   const get = (...args: string[]) => runHere(['plants', 'get', ...on(store), ...args]);
-  assert.deepEqual(await output(store, 'plants', 'get', '7', '0'), [plants[3], plants[2]]);
+  const found = withoutDetails((await get('7', '-5', '--', '0')).stdout);
+  assert.equal(found, `${plants[3]}\n${plants[1]}\n${plants[2]}\n`);
   const some = await get('0', '5', '7', '6');
   const absent = (id: number) =>
     `plant-store: there is no plant with the id ${id} in sqlite:${store}\n`;
@@ -209,17 +210,6 @@ test('token create --json prints the token with its name, its role and its end',
   assert.deepEqual(rest, { name: 'one', role: 'create' });
   const { expiresAt } = await create('two', '--role', 'operate', '--expires', '90d');
   assert.equal(new Date(expiresAt).toISOString(), expiresAt);
-});
-
-test('a reader that closes the pipe early is no failure of plants list', async (t) => {
-  const store = await newStore(t, 50_000);
-  // More than any pipe holds, so that the writer does meet the closed end.
-  const line = `${programInShell} plants list --limit 50000 --store "$0" | head -1; echo "\${PIPESTATUS[@]}"`;
-  const { stdout, stderr } = spawnSync('bash', ['-c', line, `sqlite:${store}`], {
-    encoding: 'utf8',
-  });
-  const first = '{"id":1,"name":"xxxxxxxxxx1","tag":"odd"}';
-  assert.deepEqual([withoutDetails(stdout), stderr], [`${first}\n0 0\n`, '']);
 });
 
 test('a token name that is taken, and one that is not there, end with 1 and one line', async (t) => {

@@ -21,12 +21,21 @@ test('healthcheck ends with 0 while the service stores creates, and with 1 after
   assert.equal(JSON.parse(inJson.stdout).ready, true);
 
   await server.stop();
-  failed(await check(port), /no service answers at 127\.0\.0\.1 port \d+ \(.*ECONNREFUSED.*\)\n$/);
+  const none =
+    /no service answers at 127\.0\.0\.1 port \d+ \(.*ECONNREFUSED.*\); start the service/;
+  failed(await check(port), none);
 });
 
-test('healthcheck tells another program, and a service without a port for operators', async (t) => {
+test('healthcheck and open tell another program, and a service without a port for operators', async (t) => {
   const other = createServer((_, reply) => reply.end('{"status":"up"}'));
-  failed(await check(await listenFor(t, other)), /\(the reply is not from Plant Store\)\n$/);
-  const off = /: --ops-port off leaves no port to ask for the health\n/;
-  await refused(off, 'healthcheck', '--ops-port', 'off');
+  const otherPort = `${await listenFor(t, other)}`;
+  for (const [command, purpose] of [
+    ['healthcheck', 'ask for the health'],
+    ['open', 'open the console'],
+  ] as const) {
+    const notOurs = /\(the reply is not from Plant Store\); start the service, or/;
+    await refused(notOurs, command, '--ops-port', otherPort);
+    const off = new RegExp(`: --ops-port off leaves no port to ${purpose}\n`);
+    await refused(off, command, '--ops-port', 'off');
+  }
 });

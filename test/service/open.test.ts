@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict';
-import { createServer } from 'node:http';
 import { after, test } from 'node:test';
-import { listenFor } from '../helpers/free-port.ts';
 import { ask } from '../helpers/operators.ts';
 import { oneThread, startServerOnNewStore } from '../helpers/program.ts';
-import { done, doneJson, on, refused } from '../helpers/run-here.ts';
+import { done, doneJson, on } from '../helpers/run-here.ts';
 
 const server = await startServerOnNewStore({ after }, ...oneThread);
 const { port } = new URL(server.opsUrl);
@@ -26,19 +24,4 @@ test('open prints a link to the console that signs in', async () => {
   assert.match(inJson.url, linkForm);
   const validMs = Date.parse(inJson.expiresAt) - beganMs;
   assert(validMs >= 60_000 && validMs < 70_000, `${validMs}`);
-});
-
-test('open makes no link where no Plant Store answers', async (t) => {
-  const wrong = await listenFor(
-    t,
-    createServer((_, reply) => reply.end('{"status":"up"}')),
-  );
-  const other = [...on(server.store), '--ops-port', `${wrong}`];
-  await refused(/\(the reply is not from Plant Store\)\n$/, 'open', ...other);
-  await refused(
-    /: --ops-port off leaves no port to open the console\n/,
-    'open',
-    '--ops-port',
-    'off',
-  );
 });

@@ -67,7 +67,7 @@ test('a node whose folder cannot hold the first token says so, and starts once t
   writeFileSync(join(folder, 'data'), 'no folder');
   await assert.rejects(
     startNode(t, url, folder),
-    /cannot write the first token to data\/first-start\.token .*"plant-store token create NAME" instead/,
+    /cannot write the first token to data\/first-start\.token .*"plant-store token create NAME --store postgres:[^"]*" gives /,
   );
   await done('token', 'create', 'app', ...on(url));
   await startNode(t, url, folder);

@@ -41,7 +41,7 @@ test('prove kills a loaded service again and again, finds every plant, and leave
   assert.match(stdout, /^disk {6}.*, fdatasync p50 [0-9.]+ ms, p99 [0-9.]+ ms$/m);
   assert.match(
     stdout,
-    /^load {6}[1-9][0-9]* plants acknowledged on 16 connections, [1-9][0-9]* a second$/m,
+    /^load {6}[1-9][0-9,]* plants acknowledged on 16 connections, [1-9][0-9,]* a second$/m,
   );
   assert.match(stdout, /^kills {5}([2-9]|[1-9][0-9]+)$/m);
   assert.match(stdout, /^plants {4}0 lost, 0 changed, 0 extra$/m);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { oneThread, startServerOnNewStore } from '../helpers/program.ts';
-import { assertRefusal, bareRequest, connectRaw } from '../helpers/raw.ts';
+import { assertRefusal, bareRequest, connectRaw, rawRequest } from '../helpers/raw.ts';
 import { shareServer } from '../helpers/shared-server.ts';
 
 const sharedServer = await shareServer();
@@ -43,6 +43,31 @@ test('the reference page and all that it loads are served to everybody, by GET a
       assert.equal(headers.get('cache-control'), 'no-cache');
     }
     assert.equal(head.headers.get('content-length'), get.headers.get('content-length'));
+  }
+});
+
+test('a browser that asks for HTML at the root or the base path is sent to the page, and nobody else', async (t) => {
+  const garden = await startServerOnNewStore(t, ...oneThread, '--base-path', '/garden');
+  const browser = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
+  for (const [{ port }, target, method, accept, page] of [
+    [sharedServer(), '/', 'GET', browser, '/docs'],
+    [sharedServer(), '/?a=b', 'HEAD', 'application/json, TEXT/HTML ; q=0.1', '/docs'],
+    [garden, '/', 'GET', browser, '/garden/docs'],
+    [garden, '/garden', 'GET', browser, '/garden/docs'],
+    [garden, '/garden/', 'HEAD', browser, '/garden/docs'],
+    [sharedServer(), '/', 'GET', undefined],
+    [sharedServer(), '/', 'GET', '*/*'],
+    [sharedServer(), '/', 'GET', 'application/json, text/html;q=0'],
+    [sharedServer(), '/', 'POST', browser],
+    [sharedServer(), '/plant', 'GET', browser],
+  ] as const) {
+    const connection = await connectRaw(t, port);
+    const fields = { Authorization: undefined, 'Content-Type': undefined, Accept: accept };
+    connection.send(rawRequest('', { method, target, fields }));
+    const reply = await connection.reply(method === 'HEAD' ? method : undefined);
+    assert.equal(reply.headers.get('location'), page, target);
+    if (page) assert.equal(reply.status, 302);
+    else assertRefusal(reply, 'pathUnknown');
   }
 });
 

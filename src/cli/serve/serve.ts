@@ -32,6 +32,7 @@ const flags = [
   'accept-lost-commits',
   ...jwtFlags,
   'base-path',
+  'cors-origins',
   'token-file',
   'body-limit',
   'commit-timeout',
@@ -75,7 +76,7 @@ export const serve = command({
     await prepare(log, terminal);
     const backups = await backupsOf(values, terminal, log);
     const service = await startService(config, serviceLog, backups?.desk).catch((error) => {
-      throw startError(error, config);
+      throw startError(error, config, terminal.env);
     });
     for (const { name, says } of warnings) log.warn({ check: name }, says);
     // Outside a terminal, standard output and the log may be one file, which must hold only JSON.
@@ -196,6 +197,7 @@ function serviceConfig(values: ServeValues, env: Environment): Omit<ServiceConfi
     store: values.store,
     jwt: jwtRules(values),
     basePath: values['base-path'],
+    corsOrigins: values['cors-origins'],
     fixedToken: fixedToken(values['token-file'], env),
     bodyBytesMax: values['body-limit'],
     queuePlantsMax: limits.store.queuePlantsMax,
