@@ -5,7 +5,8 @@ import { StoreError } from '../errors.ts';
 
 export type SharedWrites = ReturnType<typeof sharedWritesIn>;
 
-const [lockCell, failedCell, dueCell, writtenCell, fullCell, cellCount] = [0, 1, 2, 3, 4, 5];
+const [lockCell, syncLockCell, committedCell, syncedCell] = [0, 1, 2, 3];
+const [failedCell, dueCell, writtenCell, fullCell, cellCount] = [4, 5, 6, 7, 8];
 const reasonBytesMax = 1_000;
 const reasonAt = cellCount * Int32Array.BYTES_PER_ELEMENT;
 
@@ -35,15 +36,25 @@ export function sharedWritesIn(memory: SharedArrayBuffer) {
   }
 
   return {
-    /** Held from the begin of a transaction to the end of its sync. */
-    lock: sharedLock(new Int32Array(memory, lockCell, 1)),
+    /** Held by a transaction. */
+    lock: sharedLock(cells.subarray(lockCell, lockCell + 1)),
+    /** Held by a sync. */
+    syncLock: sharedLock(cells.subarray(syncLockCell, syncLockCell + 1)),
     failure,
-    /** Why there can be no transaction now: a failure, or a WAL that readers keep. */
-    refusal(): StoreError | undefined {
-      if (Atomics.load(cells, failedCell) !== 0) return failure();
-      if (Atomics.load(cells, fullCell) === 0) return undefined;
+    /** @throws StoreError if readers keep a WAL of the largest size */
+    demandRoom(): void {
+      if (Atomics.load(cells, fullCell) === 0) return;
       wakeCheckpoints();
-      return new StoreError('unavailable', walIsFull);
+      throw new StoreError('unavailable', walIsFull);
+    },
+    /** @returns the number of a commit, under the lock. The numbers wrap. */
+    numberCommit: () => (Atomics.add(cells, committedCell, 1) + 1) | 0,
+    /** Calls `sync` unless another thread has synced since that commit. Under the lock for syncs. */
+    async syncSince(commit: number, sync: () => Promise<void>): Promise<void> {
+      if (((Atomics.load(cells, syncedCell) - commit) | 0) >= 0) return;
+      const newest = Atomics.load(cells, committedCell);
+      await sync();
+      Atomics.store(cells, syncedCell, newest);
     },
     /** Keeps the first failure. */
     fail(error: StoreError): void {

@@ -3,6 +3,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { identityOf } from '../../disk/files.ts';
+import type { SharedLock } from '../../threads/shared-lock.ts';
 import { StoreError } from '../errors.ts';
 import { commitOrRollBack, lockedFor, tryBegin } from './database.ts';
 import { storeError } from './errors.ts';
@@ -15,7 +16,8 @@ const sync = promisify(fdatasync);
  *
  * A transaction goes into the WAL without a sync (`synchronous=NORMAL`). Then the WAL is synced on
  * a thread of libuv, so the event loop turns also while a disk does not return. `durability.md`
- * says why this is as durable as `synchronous=FULL`.
+ * says why this is as durable as `synchronous=FULL`. Transactions of other threads commit
+ * meanwhile, and share the next sync.
  *
  * Linux reports a failed write of pages once to each descriptor, so the writer has a descriptor of
  * its own.
@@ -26,7 +28,7 @@ const sync = promisify(fdatasync);
 export function openWriter(
   path: string,
   db: DatabaseSync,
-  { lock, refusal, fail, noteWritten }: SharedWrites,
+  shared: SharedWrites,
   lockMs: number,
   onDue?: () => void,
 ) {
@@ -34,7 +36,7 @@ export function openWriter(
   const descriptor = openSync(walPath, 'r+');
   const identity = identityOf(path);
   const walIdentity = identityOf(walPath);
-  let underWay: Promise<void> | undefined;
+  const underWay = new Set<Promise<void>>();
 
   /**
    * Runs `change` in a transaction of its own, and resolves when the transaction is on disk. What
@@ -44,30 +46,44 @@ export function openWriter(
    * @throws StoreError
    */
   async function transact<T>(change: () => T, pagesMax: number): Promise<T> {
-    await lock.acquire();
     const ended = Promise.withResolvers<void>();
-    underWay = ended.promise;
+    underWay.add(ended.promise);
     try {
-      const refused = refusal();
-      if (refused) throw refused;
-      if (!tryBegin(db)) await beginLater();
-      const result = commitOrRollBack(db, change);
-      if (noteWritten(pagesMax)) onDue?.();
-      await sync(descriptor).catch(failSync);
-      // A write to a removed or replaced file is lost.
-      if (identityOf(path) !== identity || identityOf(walPath) !== walIdentity)
-        throw new StoreError(
-          'fatal',
-          `the files of the store at ${path} have been removed or replaced while it was open`,
-        );
+      const { result, commit } = await holding(shared.lock, async () => {
+        shared.demandRoom();
+        if (!tryBegin(db)) await beginLater();
+        return { result: commitOrRollBack(db, change), commit: shared.numberCommit() };
+      });
+      if (shared.noteWritten(pagesMax)) onDue?.();
+      await holding(shared.syncLock, async () => {
+        await shared.syncSince(commit, () => sync(descriptor).catch(failSync));
+        // A write to a removed or replaced file is lost.
+        if (identityOf(path) !== identity || identityOf(walPath) !== walIdentity)
+          throw new StoreError(
+            'fatal',
+            `the files of the store at ${path} have been removed or replaced while it was open`,
+          );
+      });
       return result;
+    } finally {
+      underWay.delete(ended.promise);
+      ended.resolve();
+    }
+  }
+
+  /** Does nothing after a fatal failure. All threads know of such a failure when the lock is free. */
+  async function holding<T>(lock: SharedLock, work: () => Promise<T>): Promise<T> {
+    await lock.acquire();
+    try {
+      const failure = shared.failure();
+      if (failure) throw failure;
+      return await work();
     } catch (cause) {
       const error = storeError(cause);
-      if (error.failure === 'fatal') fail(error);
+      if (error.failure === 'fatal') shared.fail(error);
       throw error;
     } finally {
       lock.release();
-      ended.resolve();
     }
   }
 
@@ -82,9 +98,9 @@ export function openWriter(
 
   return {
     transact,
-    /** Waits for the transaction of this thread that is under way. */
+    /** Waits for the transactions of this thread that are under way. */
     async close(): Promise<void> {
-      await underWay;
+      await Promise.all(underWay);
       closeSync(descriptor);
     },
   };
