@@ -5,6 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { int64Max, int64Min } from '../../src/contract/int64.ts';
 import { limits } from '../../src/limits.ts';
+import { sharedWritesIn, sharedWritesMemory } from '../../src/store/sqlite/shared-writes.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import { mounted } from '../helpers/mounts.ts';
 import { pause } from '../helpers/pause.ts';
@@ -167,4 +168,19 @@ test('sqlite: two processes that make the same store at once both get it', async
   assert.equal(stores.filter(({ isNew }) => isNew).length, 1);
   const outcomes = await Promise.all(stores.map((store) => store.createPlants([alder])));
   assert.deepEqual(outcomes.flat().sort(), ['created', 'same', 'same']);
+});
+
+test('sqlite: a sync serves all transactions that were committed before it began, and no later one', async () => {
+  const { numberCommit, syncSince } = sharedWritesIn(sharedWritesMemory());
+  const commits = [numberCommit(), numberCommit()];
+  const syncedFor: number[] = [];
+  const syncFor = (commit = 0) =>
+    syncSince(commit, async () => {
+      syncedFor.push(commit);
+      if (commits.length < 3) commits.push(numberCommit());
+    });
+
+  for (const index of [0, 1, 2]) await syncFor(commits[index]);
+
+  assert.deepEqual(syncedFor, [commits[0], commits[2]]);
 });
