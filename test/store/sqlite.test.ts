@@ -5,6 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { int64Max, int64Min } from '../../src/contract/int64.ts';
 import { limits } from '../../src/limits.ts';
+import { StoreError } from '../../src/store/errors.ts';
 import { sharedWritesIn, sharedWritesMemory } from '../../src/store/sqlite/shared-writes.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import { mounted } from '../helpers/mounts.ts';
@@ -170,17 +171,31 @@ test('sqlite: two processes that make the same store at once both get it', async
   assert.deepEqual(outcomes.flat().sort(), ['created', 'same', 'same']);
 });
 
-test('sqlite: a sync serves all transactions that were committed before it began, and no later one', async () => {
-  const { numberCommit, syncSince } = sharedWritesIn(sharedWritesMemory());
-  const commits = [numberCommit(), numberCommit()];
-  const syncedFor: number[] = [];
-  const syncFor = (commit = 0) =>
-    syncSince(commit, async () => {
-      syncedFor.push(commit);
-      if (commits.length < 3) commits.push(numberCommit());
-    });
+test('sqlite: the last of the threads that wait for the lock syncs for all of them', async () => {
+  const memory = sharedWritesMemory();
+  const [first, last] = [sharedWritesIn(memory), sharedWritesIn(memory)];
+  await first.acquire();
+  const lastHasLock = last.acquire();
+  const firstSynced = first.synced(first.numberCommit());
+  assert.equal(first.mustSync(), false);
+  first.lock.release();
 
-  for (const index of [0, 1, 2]) await syncFor(commits[index]);
+  await lastHasLock;
+  assert.equal(last.mustSync(), true);
+  last.noteSynced();
 
-  assert.deepEqual(syncedFor, [commits[0], commits[2]]);
+  await firstSynced;
+  assert.equal(last.mustSync(), false);
+});
+
+test('sqlite: a thread whose transaction waits for the sync of another thread gets the failure of that sync', async () => {
+  const memory = sharedWritesMemory();
+  const [first, last] = [sharedWritesIn(memory), sharedWritesIn(memory)];
+  const synced = first.synced(first.numberCommit());
+  const failure = new StoreError('fatal', 'the sync of the WAL has failed');
+
+  last.fail(failure);
+
+  await assert.rejects(synced, failure);
+  assert.equal(last.mustSync(), false);
 });

@@ -3,7 +3,6 @@ import type { DatabaseSync } from 'node:sqlite';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { identityOf } from '../../disk/files.ts';
-import type { SharedLock } from '../../threads/shared-lock.ts';
 import { StoreError } from '../errors.ts';
 import { commitOrRollBack, lockedFor, tryBegin } from './database.ts';
 import { storeError } from './errors.ts';
@@ -16,8 +15,8 @@ const sync = promisify(fdatasync);
  *
  * A transaction goes into the WAL without a sync (`synchronous=NORMAL`). Then the WAL is synced on
  * a thread of libuv, so the event loop turns also while a disk does not return. `durability.md`
- * says why this is as durable as `synchronous=FULL`. Transactions of other threads commit
- * meanwhile, and share the next sync.
+ * says why this is as durable as `synchronous=FULL`. Threads whose transactions wait for the same
+ * sync share the next sync.
  *
  * Linux reports a failed write of pages once to each descriptor, so the writer has a descriptor of
  * its own.
@@ -49,21 +48,9 @@ export function openWriter(
     const ended = Promise.withResolvers<void>();
     underWay.add(ended.promise);
     try {
-      const { result, commit } = await holding(shared.lock, async () => {
-        shared.demandRoom();
-        if (!tryBegin(db)) await beginLater();
-        return { result: commitOrRollBack(db, change), commit: shared.numberCommit() };
-      });
+      const { result, commit } = await commitInTurn(change);
       if (shared.noteWritten(pagesMax)) onDue?.();
-      await holding(shared.syncLock, async () => {
-        await shared.syncSince(commit, () => sync(descriptor).catch(failSync));
-        // A write to a removed or replaced file is lost.
-        if (identityOf(path) !== identity || identityOf(walPath) !== walIdentity)
-          throw new StoreError(
-            'fatal',
-            `the files of the store at ${path} have been removed or replaced while it was open`,
-          );
-      });
+      await shared.synced(commit);
       return result;
     } finally {
       underWay.delete(ended.promise);
@@ -71,20 +58,43 @@ export function openWriter(
     }
   }
 
-  /** Does nothing after a fatal failure. All threads know of such a failure when the lock is free. */
-  async function holding<T>(lock: SharedLock, work: () => Promise<T>): Promise<T> {
-    await lock.acquire();
+  async function commitInTurn<T>(change: () => T): Promise<{ result: T; commit: number }> {
+    await shared.acquire();
     try {
       const failure = shared.failure();
       if (failure) throw failure;
-      return await work();
+      shared.demandRoom();
+      if (!tryBegin(db)) await beginLater();
+      return { result: commitOrRollBack(db, change), commit: shared.numberCommit() };
     } catch (cause) {
       const error = storeError(cause);
       if (error.failure === 'fatal') shared.fail(error);
       throw error;
     } finally {
-      lock.release();
+      await syncIfLast();
+      shared.lock.release();
     }
+  }
+
+  /** The last of the threads that wait for the lock syncs for all of them. */
+  async function syncIfLast(): Promise<void> {
+    if (!shared.mustSync()) return;
+    const error = await syncError();
+    if (error) shared.fail(error);
+    else shared.noteSynced();
+  }
+
+  async function syncError(): Promise<StoreError | undefined> {
+    try {
+      await sync(descriptor);
+    } catch (cause) {
+      const reason = (cause as Error).message;
+      return new StoreError('fatal', `the sync of the WAL has failed (${reason})`, { cause });
+    }
+    // A write to a removed or replaced file is lost.
+    if (identityOf(path) === identity && identityOf(walPath) === walIdentity) return undefined;
+    const replaced = `the files of the store at ${path} have been removed or replaced`;
+    return new StoreError('fatal', `${replaced} while it was open`);
   }
 
   /** Tries every millisecond, as `inTransaction` does. */
@@ -104,8 +114,4 @@ export function openWriter(
       closeSync(descriptor);
     },
   };
-}
-
-function failSync(cause: Error): never {
-  throw new StoreError('fatal', `the sync of the WAL has failed (${cause.message})`, { cause });
 }
