@@ -127,7 +127,8 @@ function explained(message: string, names: readonly FlagName[]): string {
   const [, dashes = '', typed = ''] = /^(?:Unknown o|O)ption '(-+)([^' ]*)/.exec(message) ?? [];
   const flag = `${dashes}${typed}`;
   if (message.startsWith('Unknown')) {
-    const wayOut = suggestion(typed, names, '--help lists the flags', (name) => `--${name}`);
+    const help = `--help lists the flags${dashes === '-' ? ', and a word behind -- is no flag' : ''}`;
+    const wayOut = suggestion(typed, names, help, (name) => `--${name}`);
     return `there is no flag ${flag}; ${wayOut}`;
   }
   if (message.includes('does not take')) return `${flag} takes no value`;
@@ -139,9 +140,16 @@ function explained(message: string, names: readonly FlagName[]): string {
     : needed;
 }
 
-/** `parseArgs` takes `-5` for a flag, and an id may be negative: `get -5` becomes `get -- -5`. */
+/**
+ * `parseArgs` takes `-5` for a flag, and an id may be negative: `get -5` becomes `get -- -5`. Behind
+ * a flag that needs a value, it stays.
+ */
 function behindFlags(argv: readonly string[]): string[] {
-  if (argv.includes('--')) return [...argv];
-  const isNegative = (arg: string) => /^-[0-9]+$/.test(arg);
-  return [...argv.filter((arg) => !isNegative(arg)), '--', ...argv.filter(isNegative)];
+  const end = argv.includes('--') ? argv.indexOf('--') : argv.length;
+  const needsValue = (word = '') =>
+    word.startsWith('--') && Boolean(flags[word.slice(2) as FlagName]?.placeholder);
+  const isNegative = (word: string, at: number) =>
+    at < end && /^-[0-9]+$/.test(word) && !needsValue(argv[at - 1]);
+  const typed = argv.filter((word, at) => at < end && !isNegative(word, at));
+  return [...typed, '--', ...argv.filter(isNegative), ...argv.slice(end + 1)];
 }

@@ -1,4 +1,4 @@
-const lineFeed = 0x0a;
+export const lineFeed = 0x0a;
 const quote = 0x22;
 
 /** By preference: RFC 4180, spreadsheets with decimal commas, copied tables. */

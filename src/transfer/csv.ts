@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { excerpt } from '../contract/excerpt.ts';
 import { brokenByte, type NewPlant, newPlant } from '../contract/plant.ts';
 import { Refusal } from '../contract/problems.ts';
-import { csvRecordEnds, delimiters, readCells, writeCell } from './csv-grammar.ts';
+import { csvRecordEnds, delimiters, lineFeed, readCells, writeCell } from './csv-grammar.ts';
 import { type ColumnTitles, type Entry, FileError, type Format } from './format.ts';
 import { createRecordCutter, type RawRecord } from './record-cutter.ts';
 
@@ -13,7 +13,7 @@ export const csv: Format = {
     const more = details && `,${details.createdAt},${writeCell(details.createdBy)}`;
     return `${id},${writeCell(name)},${writeCell(tag)}${more ?? ''}\r\n`;
   },
-  openReader(recordBytesMax, { titles = {}, onHeader } = {}) {
+  openReader(recordBytesMax, { titles = {}, onHeader, onJoinedLines } = {}) {
     const ends = csvRecordEnds();
     const cutter = createRecordCutter(ends, recordBytesMax);
     let columns: Columns | undefined;
@@ -30,7 +30,10 @@ export const csv: Format = {
         const plant = record.isTooLarge
           ? rowTooLarge(recordBytesMax)
           : readRow(record.bytes, columns, hasLineEnd);
-        if (plant !== undefined) yield { record, plant };
+        if (plant === undefined) continue;
+        if (!(plant instanceof Refusal) && record.bytes.includes(lineFeed))
+          onJoinedLines?.(record.line);
+        yield { record, plant };
       }
     }
 
@@ -63,7 +66,7 @@ interface Reading {
 function readHeader({ bytes, isTooLarge }: RawRecord, titles: ColumnTitles) {
   const header = textOf(bytes);
   const shown = excerpt(header);
-  if (isTooLarge || header.includes('\r'))
+  if (isTooLarge || /\r(?!\n)/.test(header))
     throw new FileError(`has line ends other than LF and CRLF; it begins with ${shown}`);
   const needed = fields.filter((field) => field !== 'tag' || titles.tag !== undefined);
   const readings = delimiters.map((delimiter) => readingAt(delimiter, header));
@@ -85,6 +88,10 @@ function readHeader({ bytes, isTooLarge }: RawRecord, titles: ColumnTitles) {
   };
   const [id, name, tag] = [positionOf('id'), positionOf('name'), positionOf('tag')];
   const { delimiter, cells } = reading;
+  if (delimiter === '\t' && header.includes('\n'))
+    throw new FileError(
+      `has a quote in its first line that joins the next line to it; remove the quote: ${shown}`,
+    );
   const unread = cells.filter((title, at) => title !== '' && ![id, name, tag].includes(at));
   return { delimiter, count: cells.length, id, name, tag, unread };
 }
@@ -120,7 +127,10 @@ function readRow(
 ): NewPlant | Refusal | undefined {
   if (!isUtf8(bytes)) {
     const at = brokenByte(bytes) + 1;
-    return malformed(`is not valid UTF-8 (at byte ${at}); save the file as CSV in UTF-8.`);
+    return malformed(
+      `is not valid UTF-8 (at byte ${at}); save the file as CSV in UTF-8, or convert it, as with ` +
+        '"iconv -f WINDOWS-1252 -t UTF-8".',
+    );
   }
   const cells = readCells(textOf(bytes), columns.delimiter);
   if (typeof cells === 'string') return malformed(`is not CSV: ${cells}.`);

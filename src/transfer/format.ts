@@ -21,6 +21,8 @@ interface TableOptions {
   readonly titles?: ColumnTitles | undefined;
   /** @param unread the titles of the columns that are not read */
   onHeader?(unread: readonly string[], hasTag: boolean): void;
+  /** A quoted cell of the row holds line ends, or a stray quote has joined rows. */
+  onJoinedLines?(firstLine: number): void;
 }
 
 /** What a store knows of a plant besides its members. */

@@ -15,14 +15,11 @@ const endings: Readonly<Record<string, FormatName>> = {
 
 export type Compression = 'gz' | 'zst';
 
-/** The format of a file by the endings of its name, such as `plants.csv.gz`. */
-export function formatFromName(file: string): {
-  format: FormatName | undefined;
-  compression: Compression | undefined;
-} {
+/** The format that is said, or that the endings of the name tell, as in `plants.csv.gz`; else NDJSON. */
+export function fileFormat(file: string, said: FormatName | undefined) {
   const [uncompressed = '', compression] = file.toLowerCase().split(/\.(gz|zst)$/);
   return {
-    format: endings[extname(uncompressed)],
+    format: said ?? endings[extname(uncompressed)] ?? 'ndjson',
     compression: compression as Compression | undefined,
   };
 }

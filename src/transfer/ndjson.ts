@@ -39,11 +39,9 @@ function refuseOtherJson(firstLine: Buffer): void {
     throw new FileError(
       `is a JSON array and not a plant on each line; convert it with: jq -c '.[]'`,
     );
-  if (
-    /(?:^|[,;\t])"?id"?(?:[,;\t]|$)/i.test(start.replace(/^\ufeff/, '')) &&
-    !start.startsWith('{')
-  )
-    throw new FileError('is CSV and not a plant on each line; add --format csv');
+  // UTF-16 is not UTF-8, and a line that was cut at its start has the end of a plant.
+  if (/^[^{\ufffd].*[,;\t]/s.test(start) && !firstLine.toString().trimEnd().endsWith('}'))
+    throw new FileError('is a table and not a plant on each line; add --format csv');
   if (start === '{')
     throw new FileError(
       'has JSON over several lines and not a plant on each line; convert it with: jq -c .',

@@ -62,15 +62,6 @@ async function storeWithToken(t: Owner): Promise<string> {
   return path;
 }
 
-/** Plants with the ids from 1 to `count`, each with a name of some `nameChars` characters. */
-function addPlants(store: string, count: number, nameChars = 0): void {
-  alterStore(
-    store,
-    `WITH RECURSIVE ids(id) AS (VALUES (1) UNION ALL SELECT id + 1 FROM ids WHERE id < ${count})
-     INSERT INTO plants SELECT id, 'Plant ' || id || printf('%*s', ${nameChars}, ''), NULL, 0, 1 FROM ids`,
-  );
-}
-
 /** Runs a command that must succeed without a word on standard error. */
 async function output(store: string, ...args: string[]): Promise<string[]> {
   return linesOf(await runHere([...args, '--store', `sqlite:${store}`]));
@@ -222,7 +213,7 @@ test('plants get prints one plant, by any id of int64', async (t) => {
   for (const plant of plants) {
     const id = /-?[0-9]+/.exec(plant)?.[0] ?? '';
     assert.deepEqual(await output(store, 'plants', 'get', id), [plant]);
-    assert.deepEqual(await output(store, 'plants', 'get', id, '--json'), [plant]);
+    assert.deepEqual(await output(store, 'plants', 'get', '--json', id), [plant]);
   }
 });
 
@@ -230,7 +221,7 @@ test('plants get takes several ids, and says which of them are not there', async
   const store = await storeWithPlants(t);
   const get = (...args: string[]) =>
     runHere(['plants', 'get', '--store', `sqlite:${store}`, ...args]);
-  assert.deepEqual(await output(store, 'plants', 'get', '7', '0'), [plants[3], plants[2]]);
+  assert.deepEqual(linesOf(await get('7', '-5', '--', '0')), [plants[3], plants[1], plants[2]]);
   const some = await get('0', '5', '7', '6');
   assert.deepEqual(
     { ...some, stdout: withoutDetails(some.stdout) },
@@ -282,17 +273,6 @@ test('token create --json prints the token with its name, its role and its end',
   assert.deepEqual(rest, { name: 'one', role: 'create' });
   const { expiresAt } = await record('two', '--role', 'operate', '--expires', '90d');
   assert.equal(new Date(expiresAt).toISOString(), expiresAt);
-});
-
-test('a reader that closes the pipe early is no failure of plants list', async (t) => {
-  const store = await storeWithToken(t);
-  addPlants(store, 50_000);
-  // More than any pipe holds, so that the writer does meet the closed end.
-  const line = `${programInShell} plants list --limit 50000 --store "$0" | head -1; echo "\${PIPESTATUS[@]}"`;
-  const { stdout, stderr } = spawnSync('bash', ['-c', line, `sqlite:${store}`], {
-    encoding: 'utf8',
-  });
-  assert.deepEqual([withoutDetails(stdout), stderr], ['{"id":1,"name":"Plant 1"}\n0 0\n', '']);
 });
 
 test('a token name that is taken, and one that is not there, end with 1 and one line', async (t) => {

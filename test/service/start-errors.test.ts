@@ -224,13 +224,11 @@ test('serve on a port that another server has ends with 1, one line that names i
   await once(other, 'listening');
   const { port } = other.address() as AddressInfo;
 
-  assertOneLine(
-    await runProgram(['serve', '--port', `${port}`, '--store', `sqlite:${store}`]),
-    1,
-    new RegExp(
-      `port ${port} on 127\\.0\\.0\\.1 is taken by another program; choose another port with --port`,
-    ),
-  );
+  const serve = ['serve', '--port', `${port}`, '--store', `sqlite:${store}`];
+  const says = `port ${port} on 127\\.0\\.0\\.1 is taken by another program; choose another port with --port, `;
+  assertOneLine(await runProgram(serve), 1, new RegExp(`${says}or `));
+  const ofNpm = await runProgram(serve, { npm_lifecycle_event: 'start' });
+  assertOneLine(ofNpm, 1, new RegExp(`${says}as in "npm start -- --port 9000", or `));
   await startServer(t, store, oneThread);
 });
 
@@ -323,8 +321,9 @@ const wrongUsage: readonly (readonly [
   ['plants count 2', /plants count does not take "2"/],
   ['plants count --limit 1', /--limit/],
   ['plants list --tag --json', /--tag needs a value: TAG; .* written as --tag=VALUE/],
+  ['plants list --tag -5 --json', /--tag needs a value: TAG; .* written as --tag=VALUE/],
   ['plants list --json=yes', /--json takes no value$/m],
-  ['plants list -x', /no flag -x; --help lists the flags/],
+  ['import -x.csv', /no flag -x; --help lists the flags, and a word behind -- is no flag/],
   ['plants list --constructor', /no flag --constructor; --help lists the flags$/m],
   ['plants list --limit 0', /--limit must be a whole number from 1/],
   ['serve --prot 8080', /there is no flag --prot; did you mean --port\?/],

@@ -114,6 +114,8 @@ describe('NDJSON of other programs', () => {
       message: /is a JSON array .* jq -c '\.\[\]'$/,
     });
     assert.throws(() => read('{\n  "id": 1,\n  "name": "a"\n}\n'), /several lines .* jq -c \.$/);
+    assert.throws(() => read('taxonID\tname\n1\ta\n'), /is a table .*; add --format csv$/);
+    assert.match(`${read('lder","tag":"x"}\n{"id":2,"name":"b"}')}`, /^1: 40000 .*,2: 2 \["b"/);
   });
 });
 
@@ -143,12 +145,8 @@ describe('CSV of other programs', () => {
       ['4: 1 ["a",null]', '8: 2 ["b",null]'],
     ],
     'ids with space and zeros, and no line end': [
-      'id,name\n 007 , a \n-9223372036854775808,b\n9223372036854775807,c',
-      [
-        '2: 7 [" a ",null]',
-        '3: -9223372036854775808 ["b",null]',
-        '4: 9223372036854775807 ["c",null]',
-      ],
+      'id,name\n -5 , a \n007,b',
+      ['2: -5 [" a ",null]', '3: 7 ["b",null]'],
     ],
   };
   for (const [what, [file, expected]] of Object.entries(files)) {
@@ -159,11 +157,9 @@ describe('CSV of other programs', () => {
   }
 
   const rows: readonly (readonly [row: string, refusal: RegExp])[] = [
-    ['1.23457E+18,a,', /^2: 40002 `id` is "1\.23457E\+18", which a spreadsheet has rounded/],
     ['9007199254740993.0,a,', /^2: 40002 .* rounded/],
     [',a,', /^2: 40001 `id` is empty/],
     ['1,,x', /^2: 40001 `name` is empty; an empty name is written as ""/],
-    ['1,caf\xe9,', /^2: 40000 The row is not valid UTF-8 \(at byte 6\)/],
     ['1,a,b,c', /^2: 40000 The row has 4 cells and the header 3/],
     ['1,"a"b,c', /^2: 40000 The row is not CSV: text follows the quote/],
   ];
@@ -190,6 +186,7 @@ describe('CSV of other programs', () => {
     const says = {
       '1,Alder,Alnus\n': /must name the columns id and name .*"1,Alder,Alnus"$/,
       ' \n\n': /is empty/,
+      'id\tname\t"tag\n1\ta\tx\n2\tb"\ty\n': /a quote in its first line .*; remove the quote/,
     };
     for (const [file, message] of Object.entries(says))
       assert.throws(() => read(file), { name: 'FileError', message });

@@ -75,7 +75,7 @@ export const serve = command({
     await prepare(log, terminal);
     const backups = await backupsOf(values, terminal, log);
     const service = await startService(config, serviceLog, backups?.desk).catch((error) => {
-      throw startError(error, config);
+      throw startError(error, config, terminal.env);
     });
     for (const { name, says } of warnings) log.warn({ check: name }, says);
     // Outside a terminal, standard output and the log may be one file, which must hold only JSON.

@@ -1,15 +1,16 @@
+import type { Environment } from '../../config/environment.ts';
 import { CertificateError, type ServiceConfig } from '../../service/config.ts';
 import { DescriptorsError } from '../../service/descriptors.ts';
 import { OperatorPortError } from '../../service/service.ts';
 import { CommandError } from '../command.ts';
 
 /** Explains a failed start. @returns a CommandError, or `error` itself if it is a defect */
-export function startError(error: unknown, config: ServiceConfig): unknown {
+export function startError(error: unknown, config: ServiceConfig, env: Environment): unknown {
   if (error instanceof DescriptorsError || error instanceof CertificateError)
     return new CommandError(error.message, { cause: error });
   return error instanceof OperatorPortError
-    ? listenError(error.cause, 'ops-', config.opsHost, config.opsPort)
-    : listenError(error, '', config.host, config.port);
+    ? listenError(error.cause, 'ops-', config.opsHost, config.opsPort, env)
+    : listenError(error, '', config.host, config.port, env);
 }
 
 /** Explains the usual errors of listen(2). @param prefix of the flags for the address */
@@ -18,13 +19,17 @@ function listenError(
   prefix: '' | 'ops-',
   host: string,
   port: number | 'off',
+  env: Environment,
 ): unknown {
+  // npm keeps the flags that are not behind `--` for itself.
+  const npmForm = `, as in "npm start -- --${prefix}port 9000"`;
+  const withPort = `with --${prefix}port${env['npm_lifecycle_event'] === 'start' ? npmForm : ''}`;
   const elsewhere = `${host} is not an address of this machine; choose another address with --${prefix}host`;
   const causes: Readonly<Record<string, string>> = {
     EADDRINUSE:
-      `port ${port} on ${host} is taken by another program; choose another port with ` +
-      `--${prefix}port, or replace a running service with --reuse-port`,
-    EACCES: `port ${port} needs privileges; choose a port above 1023 with --${prefix}port`,
+      `port ${port} on ${host} is taken by another program; choose another port ${withPort}, ` +
+      'or replace a running service with --reuse-port',
+    EACCES: `port ${port} needs privileges; choose a port above 1023 ${withPort}`,
     EADDRNOTAVAIL: elsewhere,
     ENOTFOUND: elsewhere,
     EAI_AGAIN: elsewhere,

@@ -10,12 +10,12 @@ import type { StoreLocation } from '../../store/location.ts';
 import type { PlantSnapshot } from '../../store/plants.ts';
 import { openReader } from '../../stores.ts';
 import type { Format } from '../../transfer/format.ts';
-import { type Compression, formats } from '../../transfer/formats.ts';
+import { type Compression, fileFormat, formats } from '../../transfer/formats.ts';
 import { withUnfinishedFolder } from '../backup/unfinished-folder.ts';
 import { CommandError, command, type Terminal } from '../command.ts';
 import { atInterruption } from '../terminal/interruption.ts';
 import { tookText } from '../terminal/progress.ts';
-import { fileFormat, pipe } from './file-format.ts';
+import { pipe } from './file-format.ts';
 import { refuseStoreFile } from './store-files.ts';
 
 export const exportCommand = command({

@@ -3,26 +3,18 @@ import { UsageError } from '../../config/values.ts';
 import { excerpt } from '../../contract/excerpt.ts';
 import { limits } from '../../limits.ts';
 import type { PlantFileReader } from '../../transfer/format.ts';
-import { type FormatName, formatFromName, formats } from '../../transfer/formats.ts';
+import { type FormatName, formats } from '../../transfer/formats.ts';
 import type { Terminal } from '../command.ts';
+import { numberText } from '../terminal/progress.ts';
 
 /** Standard input or output. */
 export const pipe = '-';
 
-/** The format by --format, then by the name; NDJSON for a pipe. @throws UsageError */
-export function fileFormat(file: string, said: FormatName | undefined) {
-  if (file === pipe) return { format: said ?? 'ndjson', compression: undefined } as const;
-  const { format = said, compression } = formatFromName(file);
-  if (format !== undefined) return { format: said ?? format, compression };
-  throw new UsageError(
-    `the name ${file} does not tell the format; end it with .ndjson or .csv, then .gz or ` +
-      '.zst if compressed, or give --format',
-  );
-}
-
 interface FileReader extends PlantFileReader {
   /** Titles of the columns of a CSV file that are in no plant, if there are such. */
   unreadColumns(): readonly string[] | undefined;
+  /** What to say of rows that take several lines, if there are such. */
+  joinedLines(): string | undefined;
 }
 
 /** Reads the plants of a file, and says which columns it leaves out. @throws UsageError */
@@ -33,9 +25,10 @@ export function openPlantReader(
 ): FileReader {
   if (column !== undefined && format !== 'csv')
     throw new UsageError(
-      '--column is for CSV, and the file is NDJSON; rename the members of each line with jq',
+      '--column is for CSV; add --format csv, or rename the members of each line of NDJSON with jq',
     );
   let unreadColumns: readonly string[] | undefined;
+  const joined = { rows: 0, firstLine: 0 };
   const reader = formats[format].openReader(bodyBytesMax + limits.transfer.idBytesMax, {
     titles: column,
     onHeader(unread, hasTag) {
@@ -43,8 +36,21 @@ export function openPlantReader(
       unreadColumns = unread;
       note(unreadText(unread, hasTag));
     },
+    onJoinedLines(firstLine) {
+      if (joined.rows === 0) joined.firstLine = firstLine;
+      joined.rows += 1;
+    },
   });
-  return { ...reader, unreadColumns: () => unreadColumns };
+  return { ...reader, unreadColumns: () => unreadColumns, joinedLines: () => joinedText(joined) };
+}
+
+/** Rows that a stray quote has joined may make a valid row. */
+function joinedText({ rows, firstLine }: { rows: number; firstLine: number }): string | undefined {
+  if (rows === 0) return undefined;
+  return (
+    `Rows that take several lines: ${numberText(rows)}, the first at line ${firstLine}. ` +
+    'Their line ends are in quotes; a stray quote joins rows in the same way.'
+  );
 }
 
 function unreadText(unread: readonly string[], hasTag: boolean): string {

@@ -1,13 +1,14 @@
 import { limits } from '../../limits.ts';
 import { openExistingStore } from '../../stores.ts';
 import { FileError } from '../../transfer/format.ts';
+import { fileFormat } from '../../transfer/formats.ts';
 import { type ImportCounts, importPlants } from '../../transfer/import-plants.ts';
 import { openSource } from '../../transfer/import-source.ts';
 import { CommandError, command } from '../command.ts';
 import { printFigures } from '../terminal/figures.ts';
 import { atInterruption } from '../terminal/interruption.ts';
 import { plantsText, tookText } from '../terminal/progress.ts';
-import { fileFormat, openPlantReader, pipe } from './file-format.ts';
+import { openPlantReader, pipe } from './file-format.ts';
 import { openRefusedLines } from './refused-lines.ts';
 
 export const importCommand = command({
@@ -43,6 +44,8 @@ export const importCommand = command({
         const unreadColumns = reader.unreadColumns();
         terminal.print(JSON.stringify({ ...totals, refusedByCode, unreadColumns }));
       } else printFigures({}, { ...totals, ...byCode(counts) }, false, terminal);
+      const joined = reader.joinedLines();
+      if (joined !== undefined) terminal.note(joined);
       const path = refused.publish();
       if (path !== undefined) terminal.note(`What was refused${until}, and why, is in ${path}.`);
     };
