@@ -81,6 +81,22 @@ export function issuers(value: string): readonly string[] {
   return all;
 }
 
+/**
+ * Origins (RFC 6454 §6.2) as browsers write them, with commas between them, or `*` for all. Apps
+ * have schemes of their own, such as capacitor://localhost.
+ */
+export function origins(value: string): readonly string[] {
+  if (value === '*') return [value];
+  return value.split(',').map((text) => {
+    const url = /^[a-z][a-z0-9+.-]*:\/\/[^/\\?#@*\s]+$/i.test(text) ? URL.parse(text) : null;
+    if (url !== null) return url.origin === 'null' ? text.toLowerCase() : url.origin;
+    throw new UsageError(
+      'must be origins without a path, with commas between them, such as ' +
+        'https://app.example.org,http://localhost:3000; or * for all',
+    );
+  });
+}
+
 /** The base URL of a collector. @returns where the collector takes traces */
 export function otlpEndpoint(value: string): string {
   const url = URL.parse(value);

@@ -340,6 +340,9 @@ const wrongUsage: readonly (readonly [
     /has a parameter that is not supported; .*; it is "postgres:…"$/m,
   ],
   ['serve --base-path plants', /--base-path must be a path/],
+  ...['a.example', 'https://a/', 'https://*.a', 'null', '*,http://a'].map(
+    (origins) => [`serve --cors-origins ${origins}`, /--cors-origins must be origins w/] as const,
+  ),
   ['serve --body-limit 1MB', /--body-limit must be a whole number/],
   ['serve --log-level loud', /--log-level must be one of debug, info, warn, error/],
   ['serve postgres://eve:secret@h/d', /serve does not take "postgres:\/\/…"/],
