@@ -29,7 +29,9 @@ function listenError(
     EADDRINUSE:
       `port ${port} on ${host} is taken by another program; choose another port ${withPort}, ` +
       'or replace a running service with --reuse-port',
-    EACCES: `port ${port} needs privileges; choose a port above 1023 ${withPort}`,
+    EACCES:
+      `port ${port} needs privileges; choose a port above 1023 ${withPort}, or grant ` +
+      'CAP_NET_BIND_SERVICE',
     EADDRNOTAVAIL: elsewhere,
     ENOTFOUND: elsewhere,
     EAI_AGAIN: elsewhere,

@@ -1,11 +1,11 @@
 import { StoreOpenError } from '../errors.ts';
-import { schemaVersion, unknownVersion } from '../schema-version.ts';
+import { type ReleasedVersions, schemaVersion, unknownVersion } from '../schema-version.ts';
 import { isMadeByOthers, sqlState, UNDEFINED_TABLE } from './errors.ts';
 import { schemaDifference } from './schema-comparison.ts';
 import { inTransaction, type Query } from './transaction.ts';
 
-/** The version of 1.1.0. `upgradePostgres` adds what it lacks. */
-const releasedVersions = [1];
+/** `upgradePostgres` adds what it lacks. */
+export const releasedVersions: ReleasedVersions = { '1.1.0': 1 };
 
 /**
  * The columns of SQLite. `plant_store` has one row, which is inserted last: a schema with the row is

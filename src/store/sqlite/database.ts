@@ -5,7 +5,7 @@ import { nearestExisting } from '../../disk/file-system.ts';
 import { isSystemError, makeFile, makeFolderDurably } from '../../disk/files.ts';
 import { obstacleTo, obstacleToRoom } from '../../disk/obstacle.ts';
 import { limits } from '../../limits.ts';
-import { commandOn } from '../command-text.ts';
+import { commandOn, storeOfPackage } from '../command-text.ts';
 import { StoreError, StoreOpenError } from '../errors.ts';
 import { defaultStorePath } from '../location.ts';
 import { demandNewest } from '../schema-version.ts';
@@ -97,6 +97,9 @@ export function isThere(path: string): boolean {
 
 function noStore(path: string): StoreOpenError {
   const whole = resolve(path);
+  const ofPackage = storeOfPackage(path);
+  if (ofPackage !== undefined)
+    return new StoreOpenError(`there is no store at ${whole}; ${ofPackage}`);
   const obstacle = obstacleTo(whole);
   const named = 'name the store with --store or PLANT_STORE_STORE';
   if (obstacle !== undefined)
