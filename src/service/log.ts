@@ -64,10 +64,24 @@ async function jsonLog(level: string, lines: { write(line: string): void }): Pro
       base: { pid: process.pid },
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
+      serializers: {
+        err: (error: Error) => ({
+          ...pino.stdSerializers.err(error),
+          message: messageOf(error),
+          // A stack tells nothing of what a store cannot do now. Another thread has lost its class.
+          ...('failure' in error && error.failure !== 'defect' && { stack: undefined }),
+        }),
+      },
     },
     lines,
   );
   return log;
+}
+
+/** With the messages of the causes that are not in it already. */
+function messageOf({ message, cause }: Error): string {
+  const reason = cause instanceof Error ? messageOf(cause) : '';
+  return message.includes(reason) ? message : `${message}: ${reason}`;
 }
 
 async function textOf(colorize: boolean): Promise<(line: string) => string> {

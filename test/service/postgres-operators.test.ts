@@ -180,6 +180,9 @@ test('while the database is down, operators are told so at once, and the metrics
   assert.equal(refused[0]?.reason, JSON.parse(first).message);
   assert.match(refused[0]?.cause, /terminat|cannot connect|the tokens cannot be read/i);
   assert(!node.stderr().includes('open-sesame'));
+  // An outage is no defect, and nothing of it is said twice, or by Node.
+  assert.match(node.stderr(), /"msg":"a transaction has failed"/);
+  assert.doesNotMatch(node.stderr(), /"stack"|\(node:|(ECONN[A-Z]+[^"]*): [^"]*\1/);
   assert.match((await ask(node, 'metrics')).body, /^plant_store_tokens\{state="valid"\} 1$/m);
 });
 

@@ -33,6 +33,8 @@ function listenError(
       `port ${port} needs privileges; choose a port above 1023 ${withPort}, or grant ` +
       'CAP_NET_BIND_SERVICE',
     EADDRNOTAVAIL: elsewhere,
+    EAFNOSUPPORT: elsewhere,
+    EINVAL: `${host} needs its network interface, such as --${prefix}host ${host}%eth0`,
     ENOTFOUND: elsewhere,
     EAI_AGAIN: elsewhere,
   };
