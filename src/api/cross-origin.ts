@@ -49,5 +49,5 @@ export function answerPreflight(exchange: Exchange, methods: string): void {
     `Access-Control-Allow-Methods: ${methods}\r\n` +
     `Access-Control-Allow-Headers: ${requestFields}\r\n` +
     `Access-Control-Max-Age: ${limits.http.preflightSeconds}\r\n`;
-  sendReply(exchange, { status: 204, lines, body: '' });
+  sendReply(exchange, 204, lines, '');
 }

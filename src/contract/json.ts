@@ -11,22 +11,16 @@ export type JsonValue =
   | { readonly type: 'object'; readonly members: ReadonlyMap<string, JsonValue> }
   | { readonly type: 'array' | 'boolean' | 'null' };
 
-export class JsonFault {
-  readonly message: string;
-
-  constructor(message: string) {
-    this.message = message;
-  }
-}
-
 /**
  * Reads one JSON text (RFC 8259), strictly. Refuses also nesting deeper than
  * `limits.contract.jsonDepthMax`, and a member name twice in the outermost object, however it is
  * escaped. `JSON.parse` accepts both, and rounds integers above 2^53.
+ *
+ * @returns the first fault, as a string
  */
-export function readJson(text: string): JsonValue | JsonFault {
+export function readJson(text: string): JsonValue | string {
   const reader = new JsonReader(text);
-  return reader.document() ?? new JsonFault(reader.fault);
+  return reader.document() ?? reader.fault;
 }
 
 const quote = 0x22;
@@ -84,8 +78,8 @@ class JsonReader {
   private object(): JsonValue | undefined {
     if (!this.enter()) return undefined;
     const members = this.depth === 1 ? new Map<string, JsonValue>() : undefined;
-    if (this.next(closeBrace))
-      return this.leave(members ? { type: 'object', members } : nestedObject);
+    const object: JsonValue = members ? { type: 'object', members } : nestedObject;
+    if (this.next(closeBrace)) return this.leave(object);
     do {
       this.skipSpace();
       const nameStart = this.position;
@@ -103,7 +97,7 @@ class JsonReader {
       members?.set(name, value);
     } while (this.next(comma));
     if (!this.next(closeBrace)) return this.unexpected('"," or "}"');
-    return this.leave(members ? { type: 'object', members } : nestedObject);
+    return this.leave(object);
   }
 
   private array(): JsonValue | undefined {

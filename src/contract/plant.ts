@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { int64FromLiteral } from './int64.ts';
-import { JsonFault, type JsonValue, readJson } from './json.ts';
+import { type JsonValue, readJson } from './json.ts';
 import { Refusal } from './problems.ts';
 
 /** The reply to a create (specification, "Plant"). An absent tag differs from an empty tag. */
@@ -32,7 +32,7 @@ export function parseNewPlant(body: Buffer): NewPlant | Refusal {
       `The body is not JSON: it is not valid UTF-8 (at byte ${brokenByte(body) + 1}).`,
     );
   const json = readJson(body.toString('utf8'));
-  if (json instanceof JsonFault) return new Refusal('bodyMalformed', notJsonMessage(body, json));
+  if (typeof json === 'string') return new Refusal('bodyMalformed', notJsonMessage(body, json));
   if (json.type !== 'object') {
     return new Refusal(
       'notNewPlant',
@@ -107,11 +107,11 @@ function firstDifference(a: Buffer, b: Buffer): number {
   return same;
 }
 
-function notJsonMessage(body: Buffer, fault: JsonFault): string {
+function notJsonMessage(body: Buffer, fault: string): string {
   if (body.length === 0) return 'The body is not JSON: it is empty.';
   if (body.subarray(0, 3).equals(byteOrderMark))
     return 'The body is not JSON: it starts with a byte order mark.';
-  return `The body is not JSON as accepted here: ${fault.message}.`;
+  return `The body is not JSON as accepted here: ${fault}.`;
 }
 
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);

@@ -267,14 +267,6 @@ export function defectRefusal(requestId: string): Refusal {
   );
 }
 
-export function errorHeaders({ problem, headers }: Refusal): Record<string, string> {
-  return { ...problems[problem].headers, ...headers };
-}
-
-export function errorBody({ problem, message }: Refusal): string {
-  return errorText(problems[problem], message);
-}
-
 /** The body of every error reply (specification, "Error"). */
 export function errorText({ code }: Problem, message: string): string {
   return JSON.stringify({ error: code, message });

@@ -34,7 +34,7 @@ export class Connection {
   private readonly listener: ListenerState;
   private readonly options: ConnectionOptions;
   private readonly socket: Socket;
-  private readonly reader: RequestReader;
+  private readonly reader = new RequestReader();
   private readonly sender: ReplySender;
   private readonly deadlines: Deadlines;
   private state: 'open' | 'lingering' | 'closed' = 'open';
@@ -52,7 +52,6 @@ export class Connection {
     this.socket = socket;
     this.options = options;
     this.listener = listener;
-    this.reader = new RequestReader(listener.heads);
     const onDue = (exchange: Exchange) => this.noteDue(exchange);
     this.sender = new ReplySender(socket, listener, counters.pipelinedRequests, onDue);
     this.deadlines = new Deadlines(listener, idleMs);
@@ -105,7 +104,7 @@ export class Connection {
     if (this.reader.isBlank) return false;
     this.options.silent.delete(this);
     if (this.sender.isCrowded) return this.holdBack();
-    const head = this.reader.readHead();
+    const head = this.reader.readHead(this.listener.heads);
     if (head instanceof Refusal) return this.refuse(head);
     if (head) return this.begin(head);
     this.deadlines.limitRequest(limits.http.headersMs);

@@ -1,11 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import {
-  defectRefusal,
-  errorBody,
-  errorHeaders,
-  problems,
-  type Refusal,
-} from '../contract/problems.ts';
+import { defectRefusal, errorText, problems, type Refusal } from '../contract/problems.ts';
 import type { Clock } from './deadlines.ts';
 import type { RememberedHeads } from './remembered-heads.ts';
 import type { Fields, RequestHead } from './request-head.ts';
@@ -106,14 +100,12 @@ export class Exchange {
   }
 }
 
-const [startDigits, randomBytesMax] = [8, 3];
-
 /** Of one thread: its start in seconds since the epoch and a random number, as 14 hex digits. */
 export function newRequestIdPrefix(startedAtMs: number): string {
   const start = Math.floor(startedAtMs / 1_000)
     .toString(16)
-    .padStart(startDigits, '0');
-  return `${start}${randomBytes(randomBytesMax).toString('hex')}`;
+    .padStart(8, '0');
+  return `${start}${randomBytes(3).toString('hex')}`;
 }
 
 export function requestIdOf(prefix: string, number: number): string {
@@ -132,45 +124,38 @@ const json = 'Content-Type: application/json\r\n';
 
 /** Sends a 200. Like all functions here, does nothing after the first reply. */
 export function sendJson(exchange: Exchange, body: string, lines = ''): void {
-  reply(exchange, { status: 200, lines: json + lines, body, closes: false });
-}
-
-export function sendContent(exchange: Exchange, lines: string, body: string | Buffer): void {
-  reply(exchange, { status: 200, lines, body, closes: false });
+  sendReply(exchange, 200, json + lines, body);
 }
 
 export function sendReply(
   exchange: Exchange,
-  { status, lines, body }: Omit<Reply, 'closes'>,
+  status: number,
+  lines: string,
+  body: Reply['body'],
+  closes = false,
 ): void {
-  reply(exchange, { status, lines, body, closes: exchange.expectsContinue });
+  if (exchange.reply || exchange.isOver) return;
+  // Without `100 Continue`, the client may or may not send the body, so nothing can be read behind
+  // the request.
+  exchange.reply = { status, lines, body, closes: closes || exchange.expectsContinue };
+  exchange.owner.replied(exchange);
 }
 
 export function sendRefusal(exchange: Exchange, refusal: Refusal): void {
   if (exchange.reply || exchange.isOver) return;
   const { listener } = exchange.owner;
   listener.events.refused(refusal, exchange);
-  const { Connection: connection, ...fields } = errorHeaders(refusal);
-  reply(exchange, {
-    status: problems[refusal.problem].status,
-    lines: json + listener.refusalLines + headerLines(fields),
-    body: errorBody(refusal),
-    // Without `100 Continue`, the client may or may not send the body, so nothing can be read
-    // behind the request.
-    closes: connection === 'close' || exchange.expectsContinue,
-  });
+  const problem = problems[refusal.problem];
+  const { Connection: connection, ...fields } = { ...problem.headers, ...refusal.headers };
+  const lines = json + listener.refusalLines + headerLines(fields);
+  const body = errorText(problem, refusal.message);
+  sendReply(exchange, problem.status, lines, body, connection === 'close');
 }
 
 export function headerLines(fields: Readonly<Record<string, string>>): string {
   return Object.entries(fields)
     .map(([name, value]) => `${name}: ${value}\r\n`)
     .join('');
-}
-
-function reply(exchange: Exchange, reply: Reply): void {
-  if (exchange.reply || exchange.isOver) return;
-  exchange.reply = reply;
-  exchange.owner.replied(exchange);
 }
 
 /** Runs a step of a request. If the step throws or rejects, sends 50000. */

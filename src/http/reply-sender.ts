@@ -17,7 +17,6 @@ export class ReplySender {
   private readonly socket: Socket;
   readonly listener: ListenerState;
   private readonly pipelined: SharedCounter;
-
   private readonly onDue: (exchange: Exchange) => void;
 
   /** @param onDue called when an exchange has its reply, or wants `100 Continue` */
@@ -163,9 +162,7 @@ export class ReplySender {
   abandon(): void {
     this.noteClientClosed();
     if (this.due.length > 1) this.pipelined.take(this.due.length - 1);
-    for (const exchange of this.due.splice(0)) {
-      exchange.isOver = true;
-    }
+    for (const exchange of this.due.splice(0)) exchange.isOver = true;
   }
 }
 

@@ -14,11 +14,6 @@ export class RequestReader {
   private bytes: Buffer = nothing;
   private position = 0;
   private emptyLineBytes = 0;
-  private readonly heads: RememberedHeads;
-
-  constructor(heads: RememberedHeads) {
-    this.heads = heads;
-  }
 
   append(chunk: Buffer): void {
     this.bytes =
@@ -57,7 +52,7 @@ export class RequestReader {
   }
 
   /** @returns undefined if the head has arrived in part and nothing of it is wrong */
-  readHead(): RequestHead | Refusal | undefined {
+  readHead(heads: RememberedHeads): RequestHead | Refusal | undefined {
     const end = this.bytes.indexOf(endOfHead, this.position);
     if (end < 0 || end - this.position > limits.http.headerBytesMax) {
       const fault = findFault(this.bytes.subarray(this.position));
@@ -66,7 +61,7 @@ export class RequestReader {
     const start = this.position;
     this.position = end + endOfHead.length;
     this.emptyLineBytes = 0;
-    return this.heads.read(this.bytes, start, end);
+    return heads.read(this.bytes, start, end);
   }
 
   /** @returns undefined if the body has not arrived in full */

@@ -52,5 +52,5 @@ export const commonHeaders = {
 };
 
 export function sendAnswer(exchange: Exchange, { status, headers, body }: Answer): void {
-  sendReply(exchange, { status, lines: headerLines({ ...commonHeaders, ...headers }), body });
+  sendReply(exchange, status, headerLines({ ...commonHeaders, ...headers }), body);
 }

@@ -1,4 +1,4 @@
-import { type Exchange, type Handle, sendContent, sendReply } from '../../http/exchange.ts';
+import { type Exchange, type Handle, sendReply } from '../../http/exchange.ts';
 import type { RequestHead } from '../../http/request-head.ts';
 import { readAsset } from '../../program.ts';
 import { referenceHtml } from './html.ts';
@@ -39,7 +39,7 @@ function getAndHead(type: string, make: () => Buffer): Record<string, Handle> {
   let content: Buffer | undefined;
   const handle: Handle = (exchange) => {
     content ??= make();
-    sendContent(exchange, `Content-Type: ${type}; charset=utf-8\r\n${lines}`, content);
+    sendReply(exchange, 200, `Content-Type: ${type}; charset=utf-8\r\n${lines}`, content);
   };
   return { GET: handle, HEAD: handle };
 }
@@ -53,5 +53,5 @@ export function asksForHtml({ method, fields }: RequestHead): boolean {
 
 export function sendToPage(exchange: Exchange, basePath: string): void {
   const lines = `Location: ${basePath}/docs\r\nVary: Accept\r\n`;
-  sendReply(exchange, { status: 302, lines, body: '' });
+  sendReply(exchange, 302, lines, '');
 }

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { JsonFault, readJson } from '../../contract/json.ts';
+import { readJson } from '../../contract/json.ts';
 import { type OperatorProblemName, operatorProblems } from '../../contract/operator-problems.ts';
 import { errorText, type Problem } from '../../contract/problems.ts';
 import { isJsonInUtf8 } from '../../http/content-headers.ts';
@@ -43,7 +43,7 @@ export function withJson<Request extends OperatorRequest, Body, Wish extends obj
     if (!isUtf8(request.body)) return refuseMalformed('it is not valid UTF-8');
     const text = request.body.toString();
     const json = readJson(text);
-    if (json instanceof JsonFault) return refuseMalformed(json.message);
+    if (typeof json === 'string') return refuseMalformed(json);
     if (json.type !== 'object') return refuse('bodyWrong', 'The body must be one JSON object.');
     const wish = parse(JSON.parse(text));
     return typeof wish === 'string' ? refuse('bodyWrong', wish) : handle(request, wish);
