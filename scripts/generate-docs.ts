@@ -34,7 +34,7 @@ const ofOperators = Object.values<Problem>(operatorProblems);
 const isShared = ({ code }: Problem) => (codes as number[]).includes(code);
 
 const generated: Record<string, string> = {
-  'openapi.json': `${JSON.stringify(openApiDocument({ basePath: '', bodyBytesMax: limits.http.bodyBytesMax }), null, 2)}\n`,
+  'openapi.json': `${JSON.stringify(openApiDocument('', limits.http.bodyBytesMax), null, 2)}\n`,
   'use/errors.md': pageWith('use/errors.md', {
     'codes for clients': `\n${problemTable(Object.values(problems))}\n`,
     'codes for operators': `\n${problemTable(ofOperators.filter((one) => !isShared(one)))}\n`,

@@ -12,11 +12,6 @@ export interface Caller {
   readonly tally: Tally;
 }
 
-/** A token that is revoked or expired. It counts refusals, and admits nothing. */
-interface EndedToken {
-  readonly sender: Tally;
-}
-
 /** @param reason the end of "the token is refused: " */
 export function denial(reason: string): Refusal {
   return new Refusal('tokenInvalid', `The token is refused: ${reason}. Use another token.`);
@@ -42,8 +37,13 @@ export interface Access {
    * were read again. These reads are limited, so the call can take `limits.access.readAgainMs`, or
    * `limits.jwt.keysAgainMs`, and the time of a read; for the name of an ended token, further
    * `limits.access.endedLookupMs`.
+   *
+   * @returns the sender alone for a token that is revoked or expired: it counts refusals
    */
-  authenticateAgain(token: string, header: string): Promise<Caller | EndedToken | Refusal>;
+  authenticateAgain(
+    token: string,
+    header: string,
+  ): Promise<Caller | { readonly sender: Tally } | Refusal>;
   /** The caller that this very header has just authenticated, without parsing and hashing. */
   recall(header: string): Caller | undefined;
 }

@@ -2,7 +2,7 @@ import { excerpt } from '../contract/excerpt.ts';
 import { limits } from '../limits.ts';
 import { numberText } from '../quantity-text.ts';
 import type { TableWriter } from '../store/small-tables.ts';
-import { namesOfNoToken, type Rate, type Role } from '../store/tokens.ts';
+import { namesOfNoToken, type Rate, type Role, type TokenRotation } from '../store/tokens.ts';
 import { generateToken, hashToken } from './opaque-tokens.ts';
 
 export interface TokenWish {
@@ -42,22 +42,14 @@ export async function issueToken(
   return refused(outcome, name);
 }
 
-export interface RotationWish {
-  readonly name: string;
-  readonly graceMs: number;
-  readonly validMs: number | undefined;
-  readonly by?: string;
-}
+export type RotationWish = Omit<TokenRotation, 'hash' | 'atMs'>;
 
 /** A new secret of a token. The secret before stays in force for the grace. @throws StoreError */
-export async function rotateToken(
-  store: TableWriter,
-  { name, graceMs, validMs, by }: RotationWish,
-  nowMs: number,
-) {
+export async function rotateToken(store: TableWriter, wish: RotationWish, nowMs: number) {
+  const { name } = wish;
   const token = generateToken();
   const outcome = await store.rotateToken(
-    { name, hash: hashToken(token), atMs: nowMs, graceMs, validMs, by },
+    { ...wish, hash: hashToken(token), atMs: nowMs },
     limits.access.liveTokensMax,
   );
   if (typeof outcome === 'string') return refused(outcome, name);

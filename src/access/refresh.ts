@@ -12,8 +12,7 @@ export interface RefreshOptions {
 }
 
 /** One read at a time: so no read brings back what a later read found revoked. */
-export function openRefresh(options: RefreshOptions) {
-  const { read, everyMs, retryMs, againMs, staleMs, onError } = options;
+export function openRefresh({ read, everyMs, retryMs, againMs, staleMs, onError }: RefreshOptions) {
   let readAtMs = Number.NEGATIVE_INFINITY;
   let beganMs = Number.NEGATIVE_INFINITY;
   let isOpen = true;

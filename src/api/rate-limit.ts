@@ -3,17 +3,15 @@ import { Refusal } from '../contract/problems.ts';
 import { numberText } from '../quantity-text.ts';
 import type { Rate } from '../store/tokens.ts';
 
+/** With the fields of draft-ietf-httpapi-ratelimit-headers-10. */
 export function refuseBeyondRate(
   bucket: number,
   rate: Rate,
   limiter: RateLimiter,
 ): Refusal | undefined {
   const waitMs = limiter.take(bucket, rate);
-  return waitMs === 0 ? undefined : beyondRate(rate, Math.ceil(waitMs / 1_000));
-}
-
-/** The fields of draft-ietf-httpapi-ratelimit-headers-10. */
-function beyondRate(rate: Rate, waitSeconds: number): Refusal {
+  if (waitMs === 0) return undefined;
+  const waitSeconds = Math.ceil(waitMs / 1_000);
   const windowSeconds = Math.max(1, Math.ceil((86_400 * rate.burst) / rate.perDay));
   return new Refusal(
     'rateLimited',

@@ -2,16 +2,11 @@ import { numberText } from '../quantity-text.ts';
 import { headerFields, responses } from './openapi-responses.ts';
 import { schemaReference, schemas } from './openapi-schemas.ts';
 
-export interface OpenApiOptions {
-  readonly basePath: string;
-  readonly bodyBytesMax: number;
-}
-
 /** Version of the description (specification, "Versioning"), not of the program. */
 const version = '1.0.0';
 
 /** OpenAPI 3.1.0: the shapes of the specification, and the rest of the catalogue and limits. */
-export function openApiDocument({ basePath, bodyBytesMax }: OpenApiOptions) {
+export function openApiDocument(basePath: string, bodyBytesMax: number) {
   return {
     openapi: '3.1.0',
     info: {

@@ -112,7 +112,7 @@ async function serve({ config, ...shared }: HttpThreadOptions, log: Log) {
   const throttle = createThrottle();
   const limiter = rateLimiterIn(shared.rateLimits);
   const cors = config.corsOrigins && crossOrigin(config.corsOrigins);
-  const openApi = JSON.stringify(openApiDocument(config));
+  const openApi = JSON.stringify(openApiDocument(config.basePath, config.bodyBytesMax));
   const listener = await listen({
     ...config,
     reusePort: true,

@@ -7,7 +7,7 @@ import { type ClientProblem, type Problem, problems } from '../../src/contract/p
 import { limits } from '../../src/limits.ts';
 import { schemaCheck } from './schema-check.ts';
 
-const document = openApiDocument({ basePath: '', bodyBytesMax: limits.http.bodyBytesMax });
+const document = openApiDocument('', limits.http.bodyBytesMax);
 const operation = document.paths['/plants'].post;
 const responses = operation.responses as Readonly<Record<string, DescribedResponse>>;
 
@@ -168,7 +168,7 @@ test('the header fields that a status brings are described, with an example', ()
 test("Redocly's recommended rules have nothing to say, below any base path", async () => {
   const config = await createConfig({ extends: ['recommended'] });
   for (const basePath of ['', '/store/v1']) {
-    const served = openApiDocument({ basePath, bodyBytesMax: limits.http.bodyBytesMax });
+    const served = openApiDocument(basePath, limits.http.bodyBytesMax);
     const source = JSON.stringify(served);
     assert.deepEqual(await lintFromString({ source, absoluteRef: '/openapi.json', config }), []);
   }

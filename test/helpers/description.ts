@@ -4,7 +4,7 @@ import { limits } from '../../src/limits.ts';
 import { schemaCheck } from '../contract/schema-check.ts';
 import type { RawReply } from './raw.ts';
 
-const document = openApiDocument({ basePath: '', bodyBytesMax: limits.http.bodyBytesMax });
+const document = openApiDocument('', limits.http.bodyBytesMax);
 const described = document.paths['/plants'].post.responses as Readonly<
   Record<string, { readonly headers: object; readonly content: object }>
 >;

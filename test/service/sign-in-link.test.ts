@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { makeSignInLink } from '../../src/access/sign-in-link.ts';
+import { makeSignInLink } from '../../src/access/sessions.ts';
 import { storeLocation } from '../../src/config/store-location.ts';
 import { limits } from '../../src/limits.ts';
 import { openExistingStore } from '../../src/stores.ts';

@@ -17,7 +17,7 @@ import { algorithms } from './rules.ts';
 /** The keys of an issuer at one moment. While the keys stay the same, so does the object. */
 export interface KeySet {
   readonly jwks: JSONWebKeySet;
-  readonly check: SignatureCheck;
+  readonly check: ReturnType<typeof signatureCheck>;
 }
 
 export type IssuerKeys = ReturnType<typeof openIssuerKeys>;
@@ -67,14 +67,10 @@ export function openIssuerKeys(issuer: string, log: KeysLog) {
   };
 }
 
-export type SignatureCheck = (
-  token: string,
-) => Promise<'good' | 'unknown key' | 'wrong' | 'unusable'>;
-
 /** No key comes from a token: `jwk`, `jku`, `x5c` and `x5u` are ignored (RFC 8725 §3.10). */
-function signatureCheck(keyOf: CompactVerifyGetKey): SignatureCheck {
+function signatureCheck(keyOf: CompactVerifyGetKey) {
   const options = { algorithms: [...algorithms] };
-  return async (token) => {
+  return async (token: string): Promise<'good' | 'unknown key' | 'wrong' | 'unusable'> => {
     try {
       await compactVerify(token, keyOf, options);
       return 'good';
@@ -82,11 +78,8 @@ function signatureCheck(keyOf: CompactVerifyGetKey): SignatureCheck {
       if (error instanceof errors.JWKSNoMatchingKey) return 'unknown key';
       if (error instanceof errors.JWKSMultipleMatchingKeys) {
         for await (const key of error) {
-          const isGood = await compactVerify(token, key, options).then(
-            () => true,
-            () => false,
-          );
-          if (isGood) return 'good';
+          const verified = await compactVerify(token, key, options).catch(() => undefined);
+          if (verified !== undefined) return 'good';
         }
         return 'unknown key';
       }

@@ -16,21 +16,18 @@ export class IssuerError extends Error {
  */
 export async function fetchKeys(issuer: string, signal: AbortSignal): Promise<Response> {
   const metadata = await readMetadata(issuer, signal);
-  if (metadata.issuer !== issuer)
+  if (metadata['issuer'] !== issuer)
     throw new IssuerError(
-      `${issuer} calls itself ${JSON.stringify(metadata.issuer)} in its metadata; ` +
+      `${issuer} calls itself ${JSON.stringify(metadata['issuer'])} in its metadata; ` +
         'the two must be the same to the letter',
     );
-  const url = URL.parse(String(metadata.jwks_uri));
+  const url = URL.parse(String(metadata['jwks_uri']));
   if (url === null || !isSafeUrl(url))
     throw new IssuerError(`the jwks_uri of ${issuer} is no URL that starts with https://`);
   return demandOk(await get(url, signal), url);
 }
 
-interface Metadata {
-  readonly issuer?: unknown;
-  readonly jwks_uri?: unknown;
-}
+type Metadata = Readonly<Record<string, unknown>>;
 
 /** Most issuers have the first address. An issuer of OAuth alone has only the second. */
 async function readMetadata(issuer: string, signal: AbortSignal): Promise<Metadata> {

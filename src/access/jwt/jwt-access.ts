@@ -8,7 +8,7 @@ import { hashToken } from '../opaque-tokens.ts';
 import type { NewTally } from '../tally.ts';
 import { recordUses } from '../token-use.ts';
 import { type IssuerKeys, type KeySet, type KeysLog, openIssuerKeys } from './issuer-keys.ts';
-import { expiryOf, faultOf, hasScope, type Jwt, type JwtRules, subjectName } from './rules.ts';
+import { faultOf, hasScope, type Jwt, type JwtRules } from './rules.ts';
 
 export interface JwtAccessOptions {
   readonly store: TableWriter;
@@ -66,9 +66,9 @@ export function openJwtAccess(options: JwtAccessOptions) {
     return subject;
   }
 
-  async function subjectOf(jwt: Jwt): Promise<Subject | Refusal> {
+  async function subjectOf({ claims: { iss, sub } }: Jwt): Promise<Subject | Refusal> {
     try {
-      return await subjectNamed(subjectName(jwt));
+      return await subjectNamed(`${iss} ${sub}`);
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
       return outage(`the subject of the token cannot be stored: ${causeOf(error)}`);
@@ -103,7 +103,7 @@ export function openJwtAccess(options: JwtAccessOptions) {
     if (after !== undefined) return denial(after);
     const { caller, untilMs } = subject;
     uses.note(caller.id, now());
-    const expiresAtMs = Math.min(expiryOf(jwt), untilMs);
+    const expiresAtMs = Math.min(Number(jwt.claims['exp']) * 1_000, untilMs);
     remember(header, { caller, expiresAtMs, keys, keySet, notedAtMs: now() });
     return caller;
   }

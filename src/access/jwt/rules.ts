@@ -98,14 +98,6 @@ export function hasScope({ claims: { scope, scp } }: Jwt, demanded: string): boo
   return [scope ?? scp].flat().some((some) => String(some).split(' ').includes(demanded));
 }
 
-export function subjectName({ claims: { iss, sub } }: Jwt): string {
-  return `${iss} ${sub}`;
-}
-
-export function expiryOf({ claims }: Jwt): number {
-  return (claims['exp'] as number) * 1_000;
-}
-
 const ofThisMachine = /^(localhost|127\..*|\[::1\])$/;
 
 /** Encrypted, or of this machine: no other machine can change the reply. */

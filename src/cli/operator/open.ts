@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { makeSignInLink } from '../../access/sign-in-link.ts';
+import { makeSignInLink } from '../../access/sessions.ts';
 import type { Environment } from '../../config/environment.ts';
 import { limits } from '../../limits.ts';
 import { openExistingStore } from '../../stores.ts';
