@@ -11,9 +11,7 @@ import manifest from '../package.json' with { type: 'json' };
  * `npm run build` makes, or as one executable file. No other file depends on the form.
  */
 
-type Form = 'source' | 'bundle' | 'executable';
-
-const form: Form = isSea()
+const form = isSea()
   ? 'executable'
   : import.meta.url.endsWith('/src/program.ts')
     ? 'source'

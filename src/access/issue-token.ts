@@ -61,12 +61,7 @@ export async function rotateToken(store: TableWriter, wish: RotationWish, nowMs:
   return { token, role, expiresAtMs, rate, previousUntilMs: until };
 }
 
-export interface TokenRefusal {
-  readonly refusal: keyof typeof refusals;
-  readonly message: string;
-}
-
-function refused(refusal: TokenRefusal['refusal'], name: string, untilMs = 0): TokenRefusal {
+function refused(refusal: keyof typeof refusals, name: string, untilMs = 0) {
   return { refusal, message: refusals[refusal](excerpt(name), new Date(untilMs).toISOString()) };
 }
 

@@ -25,12 +25,7 @@ export function hashToken(token: string): Buffer {
 }
 
 /** `rotated`: a newer secret has taken its place, and it stays in force until its end. */
-export type TokenState = 'valid' | 'rotated' | 'revoked' | 'expired';
-
-export function tokenState(
-  { revokedAtMs, rotatedAtMs, expiresAtMs }: TokenRecord,
-  nowMs: number,
-): TokenState {
+export function tokenState({ revokedAtMs, rotatedAtMs, expiresAtMs }: TokenRecord, nowMs: number) {
   if (revokedAtMs !== undefined) return 'revoked';
   if (expiresAtMs !== undefined && expiresAtMs <= nowMs) return 'expired';
   return rotatedAtMs === undefined ? 'valid' : 'rotated';

@@ -1,6 +1,6 @@
 import { limits } from '../limits.ts';
 import { intervalText } from '../quantity-text.ts';
-import { type SharedCounter, sharedCounter } from '../threads/shared-counter.ts';
+import type { SharedCounter } from '../threads/shared-counter.ts';
 import { setDeadline } from './deadline.ts';
 import { StoreError } from './errors.ts';
 import type { CreateOutcome, PlantToCreate } from './plants.ts';
@@ -60,10 +60,7 @@ interface Batch extends Transaction {
 export function createCommitQueue(
   commit: (plants: readonly PlantToCreate[]) => Promise<readonly CreateOutcome[]>,
   bounds: Readonly<Record<'queuePlantsMax' | 'commitMs' | 'batchesMax', number>>,
-  held: Readonly<Record<'queuedPlants' | 'queuedBytes', SharedCounter>> = {
-    queuedPlants: sharedCounter(),
-    queuedBytes: sharedCounter(),
-  },
+  held: Readonly<Record<'queuedPlants' | 'queuedBytes', SharedCounter>>,
 ) {
   let gathering: WaitingPlant[] = [];
   /** Time of the first plant in `gathering`. */

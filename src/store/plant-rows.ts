@@ -1,6 +1,6 @@
 import type { Place } from './plant-search.ts';
 import type { CopiedPlant, CountedMatches, PlantMatch, StoredPlant } from './plants.ts';
-import { run, type Steps } from './steps.ts';
+import { run, type Statement, type Steps } from './steps.ts';
 import { fixedTokenId, fixedTokenName, forgottenName, importId, importName } from './tokens.ts';
 
 /* What the statements that read plants have in common in both engines. */
@@ -37,12 +37,9 @@ export function* rowsOf<Row>(statement: PlantStatement): Steps<Row[]> {
 }
 
 /** A question mark stands for each value. */
-export interface PlantStatement {
-  readonly text: string;
-  readonly values: readonly Value[];
-}
+export type PlantStatement = Pick<Statement, 'text' | 'values'>;
 
-type Value = string | number | bigint;
+type Value = Statement['values'][number];
 
 /** A condition with an undefined value is left out. */
 export type Condition = readonly [text: string, ...values: (Value | undefined)[]];

@@ -1,4 +1,4 @@
-import type { NewPlant, Plant } from '../contract/plant.ts';
+import type { NewPlant } from '../contract/plant.ts';
 
 /**
  * Outcome of a create. `created`: the plant is new. `same`: the store holds an equal plant.
@@ -17,8 +17,7 @@ export interface CopiedPlant extends PlantToCreate {
   readonly createdAtMs: number;
 }
 
-export interface StoredPlant extends Plant {
-  readonly id: bigint;
+export interface StoredPlant extends NewPlant {
   /** Milliseconds since the epoch. */
   readonly createdAtMs: number;
   /** The name of its token, or one of `namesOfNoToken`. */

@@ -1,23 +1,18 @@
 import type { CopiedTokens, RefusedTokens, TokenRecord } from './tokens.ts';
 
-/** What gives a store the tokens of another store. */
-export interface TokenMerge extends CopiedTokens {
-  /** New tokens, and existing ones with new values. */
-  readonly written: readonly TokenRecord[];
-}
-
 /**
  * Merges tokens by their hashes. An existing token keeps its id, and is revoked if either copy is
  * revoked: a copy never undoes a revocation, nor a rotation. Other tokens get the next free ids.
  *
  * @param there all tokens of the store, in order of id
+ * @returns as `written`, new tokens, and existing ones with new values
  */
 export function mergeTokens(
   there: readonly TokenRecord[],
   copied: readonly TokenRecord[],
   liveMax: number,
   nowMs: number,
-): TokenMerge | RefusedTokens {
+): (CopiedTokens & { readonly written: readonly TokenRecord[] }) | RefusedTokens {
   const all = new Map(there.map((token) => [hashOf(token), token]));
   const ids = new Map<number, number>();
   let lastId = there.at(-1)?.id ?? 0;

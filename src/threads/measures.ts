@@ -73,17 +73,11 @@ export function observe(cells: Float64Array, bounds: readonly number[], value: n
   count(cells, 1, 1 + index);
 }
 
-/** A histogram at one moment, of one or several threads. */
-export interface Distribution {
-  readonly sum: number;
-  readonly count: number;
-  /** Values in each class. The last class is above all bounds. */
-  readonly classes: readonly number[];
-}
+type Distribution = ReturnType<typeof distributionOf>;
 
-export function distributionOf(histograms: readonly Float64Array[]): Distribution {
-  const cells = sumOf(histograms);
-  const [sum = 0, ...classes] = cells;
+/** A histogram of one or several threads at one moment. The last class is above all bounds. */
+export function distributionOf(histograms: readonly Float64Array[]) {
+  const [sum = 0, ...classes] = sumOf(histograms);
   return { sum, classes, count: classes.reduce((total, values) => total + values, 0) };
 }
 

@@ -1,27 +1,18 @@
-export interface SharedCounter {
-  /** Adds, unless the sum would exceed `max`. @returns whether it has added */
-  add(count: number, max: number): boolean;
-  take(count: number): void;
-  count(): number;
-}
+export type SharedCounter = ReturnType<typeof sharedCounter>;
 
 /** The memory of a counter for each name, which may be sent to other threads. */
 export function sharedMemory<N extends string>(
   names: readonly N[],
 ): Readonly<Record<N, SharedArrayBuffer>> {
-  return Object.fromEntries(names.map((name) => [name, memoryOfOne()])) as Record<
-    N,
-    SharedArrayBuffer
-  >;
+  const memories = names.map((name) => [name, memoryOfOne()]);
+  return Object.fromEntries(memories) as Record<N, SharedArrayBuffer>;
 }
 
 export function sharedCounters<N extends string>(
   memory: Readonly<Record<N, SharedArrayBuffer>>,
 ): Readonly<Record<N, SharedCounter>> {
-  const counters = Object.entries<SharedArrayBuffer>(memory).map(([name, one]) => [
-    name,
-    sharedCounter(one),
-  ]);
+  const entries = Object.entries<SharedArrayBuffer>(memory);
+  const counters = entries.map(([name, one]) => [name, sharedCounter(one)]);
   return Object.fromEntries(counters) as Record<N, SharedCounter>;
 }
 
@@ -30,15 +21,16 @@ function memoryOfOne(): SharedArrayBuffer {
 }
 
 /** A counter in `memory`, or of this thread alone. */
-export function sharedCounter(memory: SharedArrayBuffer = memoryOfOne()): SharedCounter {
+export function sharedCounter(memory: SharedArrayBuffer = memoryOfOne()) {
   const cell = new Int32Array(memory);
   return {
-    add(count, max) {
+    /** Adds, unless the sum would exceed `max`. @returns whether it has added */
+    add(count: number, max: number): boolean {
       if (Atomics.add(cell, 0, count) + count <= max) return true;
       Atomics.sub(cell, 0, count);
       return false;
     },
-    take: (count) => void Atomics.sub(cell, 0, count),
+    take: (count: number) => void Atomics.sub(cell, 0, count),
     count: () => Atomics.load(cell, 0),
   };
 }

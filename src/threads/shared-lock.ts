@@ -1,12 +1,3 @@
-/** A lock of all threads of the process. A thread may have the lock once. */
-export interface SharedLock {
-  /** Resolves when this thread has the lock. Its event loop turns meanwhile. */
-  acquire(): Promise<void>;
-  /** As `acquire`, on a thread without an event loop. */
-  acquireBlocking(): void;
-  release(): void;
-}
-
 const [free, held, heldWithWaiters] = [0, 1, 2];
 
 /** Resolves when a cell of shared memory no longer has that value, or at a notification. */
@@ -17,19 +8,25 @@ export async function change(cells: Int32Array, index: number, value: number): P
   clearInterval(alive);
 }
 
-/** @param cell shared memory, 0 at first. A cell that is never 2 wakes no thread. */
-export function sharedLock(cell: Int32Array): SharedLock {
+/**
+ * A lock of all threads of the process. A thread may have the lock once.
+ *
+ * @param cell shared memory, 0 at first. A cell that is never 2 wakes no thread.
+ */
+export function sharedLock(cell: Int32Array) {
   const isFreeAfterWait = () => Atomics.exchange(cell, 0, heldWithWaiters) === free;
   return {
-    async acquire() {
+    /** Resolves when this thread has the lock. Its event loop turns meanwhile. */
+    async acquire(): Promise<void> {
       if (Atomics.compareExchange(cell, 0, free, held) === free) return;
       while (!isFreeAfterWait()) await change(cell, 0, heldWithWaiters);
     },
-    acquireBlocking() {
+    /** As `acquire`, on a thread without an event loop. */
+    acquireBlocking(): void {
       if (Atomics.compareExchange(cell, 0, free, held) === free) return;
       while (!isFreeAfterWait()) Atomics.wait(cell, 0, heldWithWaiters);
     },
-    release() {
+    release(): void {
       if (Atomics.exchange(cell, 0, free) === heldWithWaiters) Atomics.notify(cell, 0, 1);
     },
   };

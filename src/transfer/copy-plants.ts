@@ -84,11 +84,7 @@ export async function copyPlants(
  *
  * @returns the pages of the source, each with the plants that the target lacks
  */
-async function* inStep(
-  source: PlantSnapshot,
-  target: PlantReader,
-  counts: CopyCounts,
-): AsyncGenerator<Step> {
+async function* inStep(source: PlantSnapshot, target: PlantReader, counts: CopyCounts) {
   const plants = target.listPlants({ limit: Number.MAX_SAFE_INTEGER })[Symbol.asyncIterator]();
   const next = async () => (await plants.next()).value as NewPlant | undefined;
   let there = await next();
@@ -110,11 +106,6 @@ async function* inStep(
     yield { page, lacking };
   }
   for (; there !== undefined; there = await next()) add(counts.extra, there.id);
-}
-
-interface Step {
-  readonly page: readonly CopiedPlant[];
-  readonly lacking: readonly CopiedPlant[];
 }
 
 function countOutcome(counts: CopyCounts, id: bigint, outcome: CreateOutcome): void {

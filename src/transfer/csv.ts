@@ -57,11 +57,6 @@ const comesBeforeHeader = /^(?:sep=.)?\s*$/i;
 const fields = ['id', 'name', 'tag'] as const;
 type Field = (typeof fields)[number];
 
-interface Reading {
-  readonly delimiter: string;
-  readonly cells: readonly string[];
-}
-
 /** The names of NewPlant in any order and case, among other columns, or the given titles. */
 function readHeader({ bytes, isTooLarge }: RawRecord, titles: ColumnTitles) {
   const header = textOf(bytes);
@@ -70,9 +65,9 @@ function readHeader({ bytes, isTooLarge }: RawRecord, titles: ColumnTitles) {
     throw new FileError(`has line ends other than LF and CRLF; it begins with ${shown}`);
   const needed = fields.filter((field) => field !== 'tag' || titles.tag !== undefined);
   const readings = delimiters.map((delimiter) => readingAt(delimiter, header));
-  const hasAll = ({ cells }: Reading) =>
-    needed.every((field) => positionsOf(field, cells, titles).length > 0);
-  const reading = readings.find(hasAll);
+  const reading = readings.find(({ cells }) =>
+    needed.every((field) => positionsOf(field, cells, titles).length > 0),
+  );
   if (reading === undefined) {
     const names = needed.map((field) => titles[field] ?? field).join(' and ');
     throw new FileError(
@@ -96,11 +91,11 @@ function readHeader({ bytes, isTooLarge }: RawRecord, titles: ColumnTitles) {
   return { delimiter, count: cells.length, id, name, tag, unread };
 }
 
-function readingAt(delimiter: string, header: string): Reading {
+function readingAt(delimiter: string, header: string) {
   const cells = readCells(header, delimiter);
   return {
     delimiter,
-    cells: Array.isArray(cells) ? cells.map((cell) => cell?.trim() ?? '') : [],
+    cells: typeof cells === 'string' ? [] : cells.map((cell) => cell?.trim() ?? ''),
   };
 }
 

@@ -1,6 +1,7 @@
 import { EventEmitter, once } from 'node:events';
 import { createCommitQueue, type Settlement } from '../../src/store/commit-queue.ts';
 import type { Store } from '../../src/store/store.ts';
+import { sharedCounter } from '../../src/threads/shared-counter.ts';
 
 /** A queue on a real store, and the sizes of the transactions so far. */
 export function queueOn(
@@ -16,6 +17,7 @@ export function queueOn(
       return store.createPlants(plants);
     },
     { queuePlantsMax: 100, commitMs: 10_000, batchesMax: store.batchesMax, ...bounds },
+    { queuedPlants: sharedCounter(), queuedBytes: sharedCounter() },
   );
   const offer = (id: bigint, bytes = 50) => {
     const settled = Promise.withResolvers<Settlement>();
