@@ -47,6 +47,3 @@ export interface Access {
   /** The caller that this very header has just authenticated, without parsing and hashing. */
   recall(header: string): Caller | undefined;
 }
-
-/** Disposing of it stores when tokens were last used. */
-export type OpenAccess = Access & AsyncDisposable;

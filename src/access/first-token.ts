@@ -12,7 +12,7 @@ import { limits } from '../limits.ts';
 import { commandOn } from '../store/command-text.ts';
 import { StoreOpenError } from '../store/errors.ts';
 import type { TableReader, TableWriter } from '../store/small-tables.ts';
-import { firstStartName } from './actor.ts';
+import { firstStartName } from './issue-token.ts';
 import { generateToken, hashToken, isGeneratedToken, isInForce } from './opaque-tokens.ts';
 
 const name = 'first-start';

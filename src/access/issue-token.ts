@@ -77,3 +77,14 @@ const refusals = {
     `the token ${name} has two secrets in force: the secret before the last rotation ends at ` +
     `${until}; rotate again after that time, or with a grace of 0, which ends both secrets at once`,
 };
+
+/** Of commands and sign-in links. The space keeps the name apart from those of tokens. */
+export const commandLineName = 'command line';
+
+export const firstStartName = 'first start';
+
+export function actorText(name: string): string {
+  const { actorCharsMax } = limits.access;
+  if (name.length <= actorCharsMax) return name;
+  return `${name.slice(0, actorCharsMax - 1).toWellFormed()}…`;
+}

@@ -4,7 +4,7 @@ import { limits } from '../limits.ts';
 import { causeOf } from '../store/errors.ts';
 import type { TableReader, TableWriter } from '../store/small-tables.ts';
 import { fixedTokenId, fixedTokenName, type TokenRecord } from '../store/tokens.ts';
-import { type Authentication, type Caller, type OpenAccess, outage } from './access.ts';
+import { type Access, type Authentication, type Caller, outage } from './access.ts';
 import { findEndedTokens } from './ended-tokens.ts';
 import { openRefresh } from './refresh.ts';
 import type { NewTally } from './tally.ts';
@@ -67,11 +67,13 @@ export interface OpaqueTokensOptions {
  * Access by the tokens of a store. The tokens are read every `limits.access.refreshMs`, so that
  * every service refuses a revoked or expired token within `limits.access.staleMs`. If they cannot
  * be read for this time, no token is admitted. An unknown token causes a read, so that a new token
- * is admitted as soon as it is stored.
+ * is admitted as soon as it is stored. Disposal stores when tokens were last used.
  *
  * @throws StoreError if the tokens cannot be read at the start
  */
-export async function openOpaqueTokens(options: OpaqueTokensOptions): Promise<OpenAccess> {
+export async function openOpaqueTokens(
+  options: OpaqueTokensOptions,
+): Promise<Access & AsyncDisposable> {
   const { store, fixedToken, threads, now, onError, newTally, endedLookupMs } = options;
   const fixed = fixedToken === undefined ? [] : [fixedCaller(fixedToken, newTally)];
   const uses = recordUses(store, (error) =>

@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { limits } from '../limits.ts';
 import type { TableReader, TableWriter } from '../store/small-tables.ts';
-import { commandLineName } from './actor.ts';
+import { commandLineName } from './issue-token.ts';
 import { hashToken, isInForce } from './opaque-tokens.ts';
 
 export type Sessions = ReturnType<typeof sessionsIn>;

@@ -1,13 +1,11 @@
 import type { ProblemName } from '../contract/problems.ts';
 
+type Outcome = 'created' | 'same' | 'taken' | 'failed';
+
 /** What became of the requests of a token, or of a subject, on one thread since its last report. */
-export interface RequestCounts {
+export interface RequestCounts extends Record<Outcome, number> {
   readonly id: number;
   readonly name: string;
-  created: number;
-  same: number;
-  taken: number;
-  failed: number;
   /** By the refusal, which may also follow from an outcome: `taken`, `failed`. */
   readonly refusals: Map<ProblemName, number>;
 }
@@ -26,7 +24,7 @@ export class Tally {
     this.changed = changed;
   }
 
-  noteOutcome(outcome: 'created' | 'same' | 'taken' | 'failed'): void {
+  noteOutcome(outcome: Outcome): void {
     const counts = this.counts ?? this.begin();
     counts[outcome] += 1;
   }

@@ -1,6 +1,12 @@
 import { userInfo } from 'node:os';
-import { actorText, commandLineName } from '../access/actor.ts';
-import { issueToken, isTokenName, rotateToken, tokenNameRule } from '../access/issue-token.ts';
+import {
+  actorText,
+  commandLineName,
+  issueToken,
+  isTokenName,
+  rotateToken,
+  tokenNameRule,
+} from '../access/issue-token.ts';
 import { tokenState } from '../access/opaque-tokens.ts';
 import { limitText, rateText } from '../access/rate-limit.ts';
 import type { Values } from '../config/flags.ts';

@@ -38,9 +38,6 @@ const numberRule = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y;
 const wordRule = /true|false|null/y;
 const escapeRule = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
 
-const arrayValue = { type: 'array' } as const;
-const booleanValue = { type: 'boolean' } as const;
-const nullValue = { type: 'null' } as const;
 const nestedObject = { type: 'object', members: new Map<string, JsonValue>() } as const;
 
 /**
@@ -102,13 +99,13 @@ class JsonReader {
 
   private array(): JsonValue | undefined {
     if (!this.enter()) return undefined;
-    if (this.next(closeBracket)) return this.leave(arrayValue);
+    if (this.next(closeBracket)) return this.leave({ type: 'array' });
     do {
       this.skipSpace();
       if (this.value() === undefined) return undefined;
     } while (this.next(comma));
     if (!this.next(closeBracket)) return this.unexpected('"," or "]"');
-    return this.leave(arrayValue);
+    return this.leave({ type: 'array' });
   }
 
   private stringValue(): JsonValue | undefined {
@@ -149,7 +146,7 @@ class JsonReader {
   private word(): JsonValue | undefined {
     const word = this.match(wordRule);
     if (word === undefined) return this.unexpected('a value');
-    return word === 'null' ? nullValue : booleanValue;
+    return { type: word === 'null' ? 'null' : 'boolean' };
   }
 
   private match(rule: RegExp): string | undefined {

@@ -49,10 +49,7 @@ export const operatorProblems = withStatus({
     when: 'The token of the sign-in may only create plants.',
     remedy: 'Make one with `plant-store token create NAME --role operate`.',
   },
-  pathUnknown: {
-    ...problems.pathUnknown,
-    remedy: 'Check the address.',
-  },
+  pathUnknown: { ...problems.pathUnknown, remedy: 'Check the address.' },
   recordUnknown: {
     code: 40450,
     when: 'There is no token with this name that is not revoked.',
@@ -85,10 +82,7 @@ export const operatorProblems = withStatus({
     when: 'The service was started without `--backup-to`, and knows no folder for backups.',
     remedy: 'Start the service with `--backup-to FOLDER`.',
   },
-  bodyTooLarge: {
-    ...problems.bodyTooLarge,
-    remedy: 'Send a smaller body.',
-  },
+  bodyTooLarge: { ...problems.bodyTooLarge, remedy: 'Send a smaller body.' },
   mediaTypeUnsupported: problems.mediaTypeUnsupported,
   expectationFailed: problems.expectationFailed,
   hostUnknown: {
@@ -111,10 +105,7 @@ export const operatorProblems = withStatus({
     when: 'The store cannot do this now: the store is locked or away, or too many searches wait.',
     remedy: 'Retry after the time in `Retry-After`.',
   },
-  shuttingDown: {
-    ...problems.shuttingDown,
-    when: 'The service is shutting down.',
-  },
+  shuttingDown: { ...problems.shuttingDown, when: 'The service is shutting down.' },
   versionUnsupported: problems.versionUnsupported,
 });
 

@@ -3,8 +3,6 @@ import { type CallsOf, run, type Steps } from './steps.ts';
 import { first, isLive, nextId, tokenChanges, tokenReads, tokenRecords } from './token-table.ts';
 import type { TokenRecord } from './tokens.ts';
 
-/* The tables of sessions and backups, and all small tables together. */
-
 /** A session of the console, by the SHA-256 of its secret. Times are ms since the epoch. */
 interface NewSession {
   readonly hash: Uint8Array;

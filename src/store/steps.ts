@@ -28,7 +28,6 @@ export type Steps<T> = Generator<Statement, T, Result>;
 
 type Value = Statement['values'][number];
 
-/** Runs one statement. */
 export function* run(text: string, ...values: (Value | undefined)[]): Steps<Result> {
   return yield { text, values: values.map((value) => value ?? null) };
 }

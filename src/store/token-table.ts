@@ -10,12 +10,9 @@ import type {
   RotatedToken,
   Subject,
   SubjectBounds,
-  TokenCounts,
   TokenRecord,
   TokenRotation,
 } from './tokens.ts';
-
-/* The table of tokens. */
 
 /** Condition: neither revoked nor expired at the time `$1`. */
 export const isLive = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $1)';
@@ -78,7 +75,7 @@ export const tokenReads = {
   findTokens: (hashes: readonly Uint8Array[]) =>
     tokenRecords(`WHERE hash IN (${hashes.map((_, index) => `$${index + 1}`)})`, ...hashes),
   /** @param usedSinceMs a token that was used later counts as in use */
-  *countTokens(nowMs: number, usedSinceMs: number): Steps<TokenCounts> {
+  *countTokens(nowMs: number, usedSinceMs: number) {
     const { rows } = yield* run(
       `SELECT count(*) AS total, count(revoked_at) AS revoked,
         count(*) FILTER (WHERE ${isLive} AND rotated_at IS NULL) AS valid,

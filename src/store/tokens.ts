@@ -63,7 +63,6 @@ export interface TokenRotation {
   readonly graceMs: number;
   /** Life of the new secret; undefined: as long as that of the secret before. */
   readonly validMs: number | undefined;
-  /** Who rotates the token. */
   readonly by?: string | undefined;
 }
 
@@ -83,18 +82,11 @@ export interface Subject extends Pick<TokenRecord, 'name' | 'hash'> {
   readonly atMs: number;
 }
 
-export interface SubjectBounds {
-  /** One more makes the store forget the hundredth that was not used for the longest time. */
-  readonly subjectsMax: number;
-  /** A subject that was used within this time is not forgotten, and may go beyond the bound. */
-  readonly subjectIdleMs: number;
-}
-
-export interface TokenCounts {
-  readonly byState: Readonly<Record<'valid' | 'rotated' | 'expired' | 'revoked', number>>;
-  /** Valid tokens that were used recently. */
-  readonly inUse: number;
-}
+/**
+ * One subject more than `subjectsMax` makes the store forget the hundredth that was not used for the
+ * longest time. Those that were used within `subjectIdleMs` stay, and may go beyond the bound.
+ */
+export type SubjectBounds = Readonly<Record<'subjectsMax' | 'subjectIdleMs', number>>;
 
 /** Ids of copied tokens: from the id in the source to the id in the target. */
 export interface CopiedTokens {

@@ -1,5 +1,5 @@
-import { actorText } from '../../access/actor.ts';
 import {
+  actorText,
   issueToken,
   isTokenName,
   type RotationWish,

@@ -44,7 +44,6 @@ export const newestFirst: Order = {
   placeOf: ({ createdAtMs, id }) => [BigInt(createdAtMs), id],
 };
 
-/** A window of plants in an order. */
 export async function plantWindow(
   query: Query,
   order: Order,

@@ -61,7 +61,6 @@ export async function ensureSchema(query: Query): Promise<boolean> {
 const insertVersion =
   'INSERT INTO plant_store (id, schema_version) VALUES (1, $1) ON CONFLICT (id) DO NOTHING';
 
-/** Makes the tables and indexes that are missing. */
 export async function makeTables(query: Query): Promise<void> {
   for (const [name, definitions] of Object.entries(tables))
     await query(`CREATE TABLE IF NOT EXISTS ${name} (${definitions})`);

@@ -1,4 +1,4 @@
-import { curlCommand, type SampleCreate } from './curl.ts';
+import { curlCommand } from './curl.ts';
 
 /* The reference page: the sample follows the form, and the form sends creates. */
 
@@ -15,7 +15,7 @@ function bodyOf(id: string, name: string, tag: string | undefined): string {
   return `{"id":${id},${rest.slice(1)}`;
 }
 
-function typed(): SampleCreate {
+function typed() {
   const [id, name] = [plainDigits(input('id').value.trim()), input('name').value];
   const tag = input('tag-sent').checked ? input('tag').value : undefined;
   const token = (input('token-shown').checked && input('token').value.trim()) || 'TOKEN';
