@@ -13,10 +13,7 @@ type Found = ReadonlyMap<string, TokenRecord>;
  * @param waitMs time that a request waits for the lookup
  * @returns undefined for a token that is not found in time
  */
-export function findEndedTokens(
-  store: Pick<TableReader, 'findTokens'>,
-  waitMs: number,
-): (hash: Buffer) => Promise<TokenRecord | undefined> {
+export function findEndedTokens(store: Pick<TableReader, 'findTokens'>, waitMs: number) {
   const wanted = new Map<string, Buffer>();
   let lookup: Promise<Found> | undefined;
 
@@ -30,7 +27,7 @@ export function findEndedTokens(
     return new Map(found.map((token) => [keyOf(token.hash), token]));
   }
 
-  return async (hash) => {
+  return async (hash: Buffer) => {
     const key = keyOf(hash);
     if (!wanted.has(key) && wanted.size >= limits.access.endedLookupsMax) return undefined;
     wanted.set(key, hash);

@@ -87,11 +87,7 @@ export function readFirstToken(path: string): string | undefined {
   }
 }
 
-export async function isTokenAdmitted(
-  store: TableReader,
-  token: string,
-  nowMs: number,
-): Promise<boolean> {
+export async function isTokenAdmitted(store: TableReader, token: string, nowMs: number) {
   const found = await store.findToken(hashToken(token));
   return found !== undefined && isInForce(found, nowMs);
 }

@@ -4,11 +4,7 @@ import { numberText } from '../quantity-text.ts';
 import type { Rate } from '../store/tokens.ts';
 
 /** With the fields of draft-ietf-httpapi-ratelimit-headers-10. */
-export function refuseBeyondRate(
-  bucket: number,
-  rate: Rate,
-  limiter: RateLimiter,
-): Refusal | undefined {
+export function refuseBeyondRate(bucket: number, rate: Rate, limiter: RateLimiter) {
   const waitMs = limiter.take(bucket, rate);
   if (waitMs === 0) return undefined;
   const waitSeconds = Math.ceil(waitMs / 1_000);

@@ -38,7 +38,6 @@ export interface StoreShare {
 
 /** A store that several threads of the process use. */
 export interface SharedStore extends Store {
-  /** Whether opening made the store. */
   readonly isNew: boolean;
   /** The store of the other thread must be closed before this one. */
   share(): StoreShare;

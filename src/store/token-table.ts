@@ -47,10 +47,7 @@ const columns = {
 const fields = Object.keys(columns) as (keyof typeof columns)[];
 
 /** In order of creation. */
-export function* tokenRecords(
-  where: string,
-  ...values: (string | number | Uint8Array)[]
-): Steps<TokenRecord[]> {
+export function* tokenRecords(where: string, ...values: (string | number | Uint8Array)[]) {
   const { rows } = yield* run(`SELECT * FROM tokens ${where} ORDER BY id`, ...values);
   return rows.map((row) => {
     const { rate_per_day: perDay, burst } = row;
@@ -200,11 +197,7 @@ export const tokenChanges = {
   },
 };
 
-function* changeInForce(
-  name: string,
-  values: string,
-  ...given: (string | number | undefined)[]
-): Steps<boolean> {
+function* changeInForce(name: string, values: string, ...given: (string | number | undefined)[]) {
   const text = `UPDATE tokens SET ${values} WHERE name = $1 AND ${isNotRevoked}`;
   return (yield* run(text, name, ...given)).changes > 0;
 }

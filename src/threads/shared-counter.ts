@@ -1,16 +1,12 @@
 export type SharedCounter = ReturnType<typeof sharedCounter>;
 
 /** The memory of a counter for each name, which may be sent to other threads. */
-export function sharedMemory<N extends string>(
-  names: readonly N[],
-): Readonly<Record<N, SharedArrayBuffer>> {
+export function sharedMemory<N extends string>(names: readonly N[]) {
   const memories = names.map((name) => [name, memoryOfOne()]);
   return Object.fromEntries(memories) as Record<N, SharedArrayBuffer>;
 }
 
-export function sharedCounters<N extends string>(
-  memory: Readonly<Record<N, SharedArrayBuffer>>,
-): Readonly<Record<N, SharedCounter>> {
+export function sharedCounters<N extends string>(memory: Readonly<Record<N, SharedArrayBuffer>>) {
   const entries = Object.entries<SharedArrayBuffer>(memory);
   const counters = entries.map(([name, one]) => [name, sharedCounter(one)]);
   return Object.fromEntries(counters) as Record<N, SharedCounter>;

@@ -5,10 +5,7 @@ const quote = 0x22;
 export const delimiters: readonly string[] = [',', ';', '\t'];
 
 /** After a quote in a quoted cell, the cell ends, or a second quote follows: both are one quote. */
-const cellStart = 0;
-const plain = 1;
-const quoted = 2;
-const afterQuote = 3;
+const [cellStart, plain, quoted, afterQuote] = [0, 1, 2, 3];
 
 /** Tables with tabs do not quote: a quote in them is an ordinary character. */
 function quotes(delimiter: string): boolean {

@@ -56,19 +56,12 @@ export async function importPlants(
   }
 }
 
-async function* readAll(
-  chunks: AsyncIterable<Buffer>,
-  reader: PlantFileReader,
-): AsyncGenerator<readonly Entry[]> {
+async function* readAll(chunks: AsyncIterable<Buffer>, reader: PlantFileReader) {
   for await (const chunk of chunks) yield [...reader.read(chunk)];
   yield [...reader.end()];
 }
 
-async function createAll(
-  entries: readonly Entry[],
-  counts: ImportCounts,
-  options: ImportOptions,
-): Promise<RefusedRecord[]> {
+async function createAll(entries: readonly Entry[], counts: ImportCounts, options: ImportOptions) {
   const plants = entries
     .map(({ plant }) => plant)
     .filter((plant): plant is NewPlant => !(plant instanceof Refusal));
@@ -92,11 +85,7 @@ async function createAll(
   return refused;
 }
 
-function refusalOf(
-  { id }: NewPlant,
-  outcome: CreateOutcome,
-  counts: ImportCounts,
-): Refusal | undefined {
+function refusalOf({ id }: NewPlant, outcome: CreateOutcome, counts: ImportCounts) {
   if (outcome === 'taken') return idTaken(id);
   counts[outcome] += 1;
   return undefined;

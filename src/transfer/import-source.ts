@@ -26,10 +26,7 @@ export function openSource(file: string | Input, compression: Compression | unde
 
 const decompressors = { gz: () => createGunzip(), zst: () => createZstdDecompress() };
 
-async function* decompressed(
-  input: Input,
-  compression: Compression | undefined,
-): AsyncGenerator<Buffer> {
+async function* decompressed(input: Input, compression: Compression | undefined) {
   const decompressor = compression && decompressors[compression]();
   const output = new PassThrough({ highWaterMark: limits.transfer.importChunkBytes });
   // The loop throws the errors.

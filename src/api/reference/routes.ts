@@ -4,10 +4,7 @@ import { readAsset } from '../../program.ts';
 import { referenceHtml } from './html.ts';
 
 /** The reference page and its files, by path. The page keeps a token in memory only. */
-export function referenceRoutes(
-  basePath: string,
-  bodyBytesMax: number,
-): Record<string, Record<string, Handle>> {
+export function referenceRoutes(basePath: string, bodyBytesMax: number) {
   const path = `${basePath}/docs`;
   const file = (name: string) => () => readAsset(`reference/${name}`);
   return {

@@ -6,7 +6,7 @@ import { figuresOf, type Inspection, type OnProgress } from '../inspection.ts';
 import { type PostgresLocation, postgresText } from '../location.ts';
 import { countPlants, countPlantsAfter, getPlant, plantOf } from '../plant-rows.ts';
 import { searchesIn } from '../plant-search.ts';
-import type { CopiedPlant, PlantSnapshot } from '../plants.ts';
+import type { PlantSnapshot } from '../plants.ts';
 import { reads } from '../small-tables.ts';
 import { callsOf } from '../steps.ts';
 import type { StoreReader } from '../store.ts';
@@ -80,9 +80,7 @@ async function openPostgresSnapshot(connector: Connector): Promise<PlantSnapshot
   };
 }
 
-async function* pagesOf(
-  run: <T>(work: (query: Query) => Promise<T>) => Promise<T>,
-): AsyncGenerator<readonly CopiedPlant[]> {
+async function* pagesOf(run: <T>(work: (query: Query) => Promise<T>) => Promise<T>) {
   const { snapshotPagePlants, snapshotPageChars } = limits.store;
   let after: bigint | undefined;
   for (;;) {

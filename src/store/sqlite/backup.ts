@@ -18,11 +18,7 @@ import { pragma } from './schema.ts';
  *
  * @throws StoreOpenError; errors of SQLite and the file system, such as SQLITE_FULL and ENOSPC
  */
-export async function backUp(
-  storePath: string,
-  copyPath: string,
-  onProgress: OnProgress,
-): Promise<void> {
+export async function backUp(storePath: string, copyPath: string, onProgress: OnProgress) {
   {
     using file = openForReading(storePath);
     const store = file.db;
@@ -44,11 +40,7 @@ export async function backUp(
  * descriptor stays open for as long as SQLite has the file open: closing it would take the locks of
  * SQLite.
  */
-async function copyPages(
-  store: DatabaseSync,
-  copyPath: string,
-  onProgress: OnProgress,
-): Promise<void> {
+async function copyPages(store: DatabaseSync, copyPath: string, onProgress: OnProgress) {
   const descriptor = openSync(copyPath, 'r+');
   const pageBytes = pragma(store, 'page_size');
   try {

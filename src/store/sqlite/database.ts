@@ -25,10 +25,7 @@ import { makeTables, refuseSchemaFault, schemaVersionOf } from './schema.ts';
  * @throws StoreOpenError if there is no store, or it is not writable, damaged, of another schema,
  * or of another program
  */
-export function openForWriting(
-  path: string,
-  mayMake: boolean,
-): { db: DatabaseSync; isNew: boolean } {
+export function openForWriting(path: string, mayMake: boolean) {
   return opening(path, () => {
     if (mayMake) makeFolderDurably(dirname(path));
     if (!isThere(path)) {
