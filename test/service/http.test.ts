@@ -167,6 +167,12 @@ test('a client that waits for 100 Continue gets it only when its body will be re
     assert.equal(await refused.closed(), '');
   }
 
+  const described = await connectRaw(t, port);
+  const fields = { Expect: '100-continue', 'Content-Length': '9' };
+  described.send(rawRequest('', { method: 'GET', target: '/openapi.json', fields }));
+  const reply = await described.reply();
+  assert.deepEqual([reply.status, reply.headers.get('connection')], [200, 'close']);
+
   const accepted = await connectRaw(t, port);
   accepted.send(head({}));
   assert.equal((await accepted.reply()).status, 100);
