@@ -83,7 +83,7 @@ export interface Subject extends Pick<TokenRecord, 'name' | 'hash'> {
 }
 
 /**
- * One subject more than `subjectsMax` makes the store forget the hundredth that was not used for the
+ * One subject more than `subjectsMax` makes the store forget the hundredth that was unused for the
  * longest time. Those that were used within `subjectIdleMs` stay, and may go beyond the bound.
  */
 export type SubjectBounds = Readonly<Record<'subjectsMax' | 'subjectIdleMs', number>>;
