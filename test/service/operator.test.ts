@@ -316,6 +316,7 @@ test('the dashboard and the alerts name metrics that there are', async () => {
   for (; !isWhole(); found = await metrics(opsUrl)) await pause();
   const ofOthers = [
     'plant_store_database_connections',
+    'plant_store_promised_disks',
     'plant_store_certificate_expires_seconds',
     'plant_store_issuer_keys_read_seconds',
     'plant_store_backup_failed',

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { limits } from '../../src/limits.ts';
+import type { Readiness } from '../../src/ops/contract.ts';
 import { nameOfDatabase } from '../helpers/postgres.ts';
 import { startPair, untilRow } from '../helpers/postgres-pair.ts';
 import {
@@ -44,6 +45,31 @@ test('a plant that no standby has is not acknowledged, also not to a retry that 
   await createdAtLast(plantsUrl, alder);
   assert.equal(await status({ ...alder, tag: 'Alnus' }), 400);
   assert.equal((await plantsIn(ofImpatient)).size, 2);
+});
+
+test('a running node tells when the database drops its standbys, and when it waits for them again', async (t) => {
+  const { primary } = pair;
+  const { opsUrl, logged, stderr } = await startServer(t, await primary.makeDatabase(), oneThread);
+  const promised = async () => {
+    const { checks } = (await (await fetch(`${opsUrl}readyz`)).json()) as Readiness;
+    const metrics = await (await fetch(`${opsUrl}metrics`)).text();
+    const { level, says = '' } = checks.find(({ name }) => name === 'promise') ?? {};
+    return [/^plant_store_promised_disks (.*)$/m.exec(metrics)?.[1], level, says.slice(0, 22)];
+  };
+  assert.deepEqual(await promised(), ['2', 'ok', 'a 200 means: each plan']);
+  const setStandbys = async (names: string) => {
+    await primary.query(`ALTER SYSTEM SET synchronous_standby_names = '${names}'`);
+    await primary.query('SELECT pg_reload_conf()');
+  };
+
+  await setStandbys('');
+  await logged((text) => /"warn".*a 200 means less from now on: .* on the disk of the /.test(text));
+  assert.deepEqual(await promised(), ['1', 'warning', 'a 200 means less since']);
+
+  await setStandbys('*');
+  await logged((text) => /"info".*a 200 means more from now on: .*_names='\*'/.test(text));
+  assert.deepEqual(await promised(), ['2', 'ok', 'a 200 means: each plan']);
+  assert.equal(stderr().match(/from now on/g)?.length, 2);
 });
 
 test('a plant whose commit is told to wait for standbys no longer is not acknowledged', async (t) => {
