@@ -33,7 +33,8 @@ export async function bundle(
   return Object.keys(metafile.inputs);
 }
 
-function commit(): string | null {
+/** Of the source; null outside a checkout. */
+export function commit(): string | null {
   const { status, stdout } = spawnSync('git', ['rev-parse', 'HEAD'], { encoding: 'utf8' });
   return status === 0 ? stdout.trim() : null;
 }

@@ -3,6 +3,7 @@ import { copyFileSync, mkdirSync, mkdtempDisposableSync, readdirSync, rmSync } f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import manifest from '../package.json' with { type: 'json' };
+import { commit } from './bundle.ts';
 import type { Architecture, Package } from './executable.ts';
 
 /** What the executable is linked to. No shell, and no package manager. */
@@ -47,7 +48,20 @@ export function buildImage({ executable, architecture, epoch, output }: Package)
   const file = join(import.meta.dirname, 'container/Containerfile');
   const image = `plant-store:${manifest.version}`;
   const flags = ['--quiet', '--isolation=chroot', `--timestamp=${epoch}`, `--arch=${architecture}`];
-  buildah('build', ...flags, `--file=${file}`, `--tag=${image}`, '.');
+  buildah('build', ...flags, ...labels(epoch), `--file=${file}`, `--tag=${image}`, '.');
   buildah('push', '--quiet', image, `oci:image:${image}`);
   tar(output, 'image');
+}
+
+/** The keys of OCI (github.com/opencontainers/image-spec/blob/main/annotations.md). */
+function labels(epoch: number): string[] {
+  const { name, description, version, license, author, homepage } = manifest;
+  const values = {
+    ...{ title: name, description, version, licenses: license, authors: author, url: homepage },
+    created: new Date(epoch * 1_000).toISOString(),
+    revision: commit(),
+  };
+  return Object.entries(values).map(
+    ([key, value]) => `--label=org.opencontainers.image.${key}=${value}`,
+  );
 }

@@ -10,23 +10,32 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join, relative } from 'node:path';
+import { dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import manifest from '../package.json' with { type: 'json' };
 import { readAsset } from '../src/program.ts';
 import type { Package } from './executable.ts';
 import { manPage } from './man-page.ts';
 
+/** A tilde sorts before the end, so that `2.0.0` upgrades `2.0.0~rc.1`, see deb-version(7). */
+export const debianVersion = manifest.version.replace('-', '~');
+
 const sources = join(import.meta.dirname, 'debian');
+
+const units = 'usr/lib/systemd/system';
 
 /** Where the files of `packaging/debian` go. */
 const places: Readonly<Record<string, string>> = {
-  'plant-store.service': 'usr/lib/systemd/system/plant-store.service',
-  'plant-store-litestream.service': 'usr/lib/systemd/system/plant-store-litestream.service',
-  '../litestream.yml': 'usr/share/plant-store/litestream.yml',
-  'plant-store.sysusers': 'usr/lib/sysusers.d/plant-store.conf',
-  'plant-store.tmpfiles': 'usr/lib/tmpfiles.d/plant-store.conf',
-  'plant-store.default': 'etc/default/plant-store',
+  [`${units}/plant-store.service`]: 'plant-store.service',
+  [`${units}/plant-store.service.d/10-hardening.conf`]: 'hardening.conf',
+  [`${units}/plant-store-litestream.service`]: 'plant-store-litestream.service',
+  // For each unit whose name begins with `plant-store-`, see systemd.unit(5).
+  [`${units}/plant-store-.service.d/10-hardening.conf`]: 'hardening.conf',
+  'usr/share/plant-store/litestream.yml': '../litestream.yml',
+  'usr/lib/sysusers.d/plant-store.conf': 'plant-store.sysusers',
+  'usr/lib/tmpfiles.d/plant-store.conf': 'plant-store.tmpfiles',
+  'etc/default/plant-store': 'plant-store.default',
+  'DEBIAN/conffiles': 'conffiles',
 };
 
 /** Where the completions of shells go. */
@@ -46,7 +55,7 @@ export function buildDebianPackage(options: Package & { readonly licences: strin
     chmodSync(join(root, path), mode);
   };
   chmodSync(root, 0o755);
-  for (const [file, path] of Object.entries(places)) place(path, readFileSync(join(sources, file)));
+  for (const [path, file] of Object.entries(places)) place(path, readFileSync(join(sources, file)));
   for (const [shell, path] of Object.entries(completions))
     place(path, readAsset(`completion/plant-store.${shell}`));
   place('usr/share/man/man1/plant-store.1.gz', gzipSync(manPage()));
@@ -56,10 +65,7 @@ export function buildDebianPackage(options: Package & { readonly licences: strin
   mkdirSync(join(root, 'usr/bin'));
   copyFileSync(options.executable, join(root, 'usr/bin/plant-store'));
   chmodSync(join(root, 'usr/bin/plant-store'), 0o755);
-  const files = filesIn(root);
-  place('DEBIAN/md5sums', execFileSync('md5sum', files, { cwd: root }));
-  place('DEBIAN/control', control(options.architecture, sizeKib(root, files)));
-  place('DEBIAN/conffiles', readFileSync(join(sources, 'conffiles')));
+  place('DEBIAN/control', control(options.architecture, root));
   for (const script of ['postinst', 'prerm', 'postrm'])
     place(`DEBIAN/${script}`, readFileSync(join(sources, script)), 0o755);
   const args = ['--root-owner-group', '-Zzstd', '-z12', '--build', root, options.output];
@@ -67,25 +73,23 @@ export function buildDebianPackage(options: Package & { readonly licences: strin
   execFileSync('dpkg-deb', args, { env, stdio: ['ignore', 'ignore', 'inherit'] });
 }
 
-function control(architecture: string, installedKib: number): string {
-  return readFileSync(join(sources, 'control'), 'utf8')
-    .replace('{version}', manifest.version)
-    .replace('{architecture}', architecture)
-    .replace('{installedKib}', `${installedKib}`);
+function control(architecture: string, root: string): string {
+  const values: Readonly<Record<string, unknown>> = {
+    ...manifest,
+    version: debianVersion,
+    architecture,
+    installedKib: sizeKib(root),
+  };
+  const template = readFileSync(join(sources, 'control'), 'utf8');
+  return template.replaceAll(/\{(\w+)\}/g, (_, name) => `${values[name]}`);
 }
 
 function copyright(licences: string): string {
   return `${readFileSync('LICENSE', 'utf8')}\nThe program contains Node.js and these packages:\n\n${licences}`;
 }
 
-function filesIn(root: string): string[] {
-  return readdirSync(root, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => relative(root, join(entry.parentPath, entry.name)))
-    .sort();
-}
-
-function sizeKib(root: string, files: readonly string[]): number {
-  const bytes = files.map((path) => statSync(join(root, path)).size);
-  return Math.ceil(bytes.reduce((sum, size) => sum + size, 0) / 1_024);
+function sizeKib(root: string): number {
+  const paths = readdirSync(root, { recursive: true, encoding: 'utf8' });
+  const files = paths.map((path) => statSync(join(root, path))).filter((found) => found.isFile());
+  return Math.ceil(files.reduce((sum, { size }) => sum + size, 0) / 1_024);
 }

@@ -28,21 +28,15 @@ export interface Package {
   readonly output: string;
 }
 
-interface Platform {
-  /** Undefined: there are no packages for the platform. */
-  readonly architecture?: Architecture;
-  /** Removes the symbols, which are a fifth of the file. */
-  readonly strip?: string;
-  /** Of the name of an executable. */
-  readonly suffix?: string;
-}
-
-/** The platforms that get an executable. A Mac only runs signed files, which need a Mac to sign. */
+/**
+ * The platforms that get an executable, and with an `architecture` packages, too. `strip` removes the
+ * symbols, a fifth of the file. A Mac only runs signed files, which need a Mac to sign.
+ */
 export const platforms = {
   'linux-x64': { architecture: 'amd64', strip: 'x86_64-linux-gnu-strip' },
   'linux-arm64': { architecture: 'arm64', strip: 'aarch64-linux-gnu-strip' },
   'win-x64': { suffix: '.exe' },
-} as const satisfies Record<string, Platform>;
+} as const;
 
 export type PlatformName = keyof typeof platforms;
 

@@ -58,8 +58,11 @@ function commandText({ name, positionals, summary, need, flags: names, examples 
 function flagText(name: FlagName): string[] {
   const { help, need, placeholder, default: usual } = flags[name];
   const byDefault = usual === undefined || placeholder === '' ? '' : ` (default ${usual})`;
-  const typed = `\\-\\-${escaped(name)} ${escaped(placeholder)}, ${variableOf(name)}`;
-  return item(typed, `${escaped(`${help}${byDefault}.`)}\n${escaped(need)}`);
+  const typed = escaped(`--${name} ${placeholder}`.trimEnd());
+  return item(
+    `${typed}, ${variableOf(name)}`,
+    `${escaped(`${help}${byDefault}.`)}\n${escaped(need)}`,
+  );
 }
 
 function item(name: string, text: string): string[] {

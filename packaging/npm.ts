@@ -16,7 +16,8 @@ for (const name of assetNames()) write(`lib/assets/${name}`, readAsset(name));
 write(launcher, readFileSync(launcher, 'utf8').replace('../src/main.ts', '../lib/main.js'), 0o755);
 write('package.json', `${JSON.stringify(packageJson(), null, 2)}\n`);
 write('LICENSES.txt', licences(inputs));
-for (const name of ['LICENSE', 'README.md']) copyFileSync(name, join(folder, name));
+copyFileSync('LICENSE', join(folder, 'LICENSE'));
+copyFileSync('packaging/npm/README.md', join(folder, 'README.md'));
 
 function write(name: string, content: string | Buffer, mode = 0o644): void {
   const path = join(folder, name);
@@ -25,7 +26,6 @@ function write(name: string, content: string | Buffer, mode = 0o644): void {
 }
 
 function packageJson() {
-  const { name, version, description, license, type, engines, bin, optionalDependencies } =
-    manifest;
-  return { name, version, description, license, type, engines, bin, optionalDependencies };
+  const { private: _, scripts, dependencies, devDependencies, ...published } = manifest;
+  return published;
 }

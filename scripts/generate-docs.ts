@@ -4,6 +4,8 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import manifest from '../package.json' with { type: 'json' };
+import { debianVersion } from '../packaging/debian.ts';
 import type { Command } from '../src/cli/command.ts';
 import { loadCommands } from '../src/cli/commands.ts';
 import { type Flag, type FlagName, flags } from '../src/config/flags.ts';
@@ -12,6 +14,9 @@ import { openApiDocument } from '../src/contract/openapi.ts';
 import { operatorProblems } from '../src/contract/operator-problems.ts';
 import { type Problem, problems } from '../src/contract/problems.ts';
 import { limits } from '../src/limits.ts';
+import { releasedVersions as inPostgres } from '../src/store/postgres/schema.ts';
+import { schemaVersion } from '../src/store/schema-version.ts';
+import { releasedVersions as inSqlite } from '../src/store/sqlite/schema.ts';
 import architecture from './architecture.json' with { type: 'json' };
 
 const folder = join(import.meta.dirname, '../docs');
@@ -44,10 +49,15 @@ const generated: Record<string, string> = {
       .map((name) => `\`${name}\``)
       .join(' '),
   }),
+  'operate/upgrade.md': pageWith('operate/upgrade.md', { schemas: `\n${schemaTable()}\n` }),
   'understand/architecture.md': pageWith('understand/architecture.md', {
     parts: `\n${picture()}\n\n${partTable()}\n`,
   }),
   '../clients/typescript/src/error-code.ts': errorCodeType(),
+  ...withVersion('operate/install.md'),
+  ...withVersion('operate/server.md'),
+  ...withVersion('../packaging/container/compose.yaml'),
+  ...withVersion('../packaging/container/compose.several.yaml'),
 };
 
 const isCheck = process.argv.includes('--check');
@@ -76,6 +86,26 @@ function pageWith(page: string, parts: Readonly<Record<string, string>>): string
     text = `${before}${start}${content}${end}${after}`;
   }
   return text;
+}
+
+/** A file with the version of this tree in each name of a package, an executable and an image. */
+function withVersion(file: string): Record<string, string> {
+  const names = /(plant-store[-_:])\d+\.\d+\.\d+(?:[-~][a-z]+\.\d+)?/g;
+  const text = readFileSync(join(folder, file), 'utf8').replaceAll(
+    names,
+    (_, name) => name + (name.endsWith('_') ? debianVersion : manifest.version),
+  );
+  return { [file]: text };
+}
+
+function schemaTable(): string {
+  const released = Object.entries(inSqlite).map(([release, sqlite]) => [
+    release,
+    `${sqlite}`,
+    `${inPostgres[release] ?? 'none'}`,
+  ]);
+  const newest = [manifest.version, `${schemaVersion}`, `${schemaVersion}`];
+  return table(['version', 'schema in SQLite', 'schema in PostgreSQL'], [...released, newest]);
 }
 
 function errorCodeType(): string {

@@ -53,6 +53,8 @@ export const limits = {
     /** Input discarded after the last reply: a reset could destroy the reply. */
     lingerMs: 2 * second,
     lingerBytes: 4 * MiB,
+    /** A browser may repeat a request of another origin without a preflight. Chromium's bound. */
+    preflightSeconds: 7_200,
     /** After SIGTERM, a connection serves one more request that begins within this time. */
     drainIdleMs: second,
   },

@@ -14,6 +14,12 @@ setFlagsFromString('--max-semi-space-size=0');
 // A SIGUSR1 would open the inspector of Node, to which every user of the machine can attach.
 for (const name of ['SIGUSR1', 'SIGUSR2']) process.on(name, () => undefined);
 
+// The source strips its types for the console. The warning of Node would be a line of the log.
+const [warn] = process.listeners('warning');
+process.removeAllListeners('warning').on('warning', (warning) => {
+  if (warning.name !== 'ExperimentalWarning') warn?.(warning);
+});
+
 let outputFailed = (error: NodeJS.ErrnoException): void => {
   // A reader such as `head` closes the pipe when it has read enough, which is no failure.
   if (error.code === 'EPIPE') process.exit(0);

@@ -3,19 +3,24 @@ const hourMs = 60 * minuteMs;
 const dayMs = 24 * hourMs;
 const sizeUnits = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
 
+/** A number for people. What is typed, or read by a program, has no separators. */
+export function numberText(value: number, fractionDigits = 0): string {
+  return value.toLocaleString('en', { maximumFractionDigits: fractionDigits });
+}
+
 /** An age, or a time that is left: `45 s`, `90 min`, `30 h` or `12 days`. */
 export function ageText(ms: number, whole = Math.floor): string {
   if (ms < 2 * minuteMs) return `${whole(ms / 1_000)} s`;
   if (ms < 2 * hourMs) return `${whole(ms / minuteMs)} min`;
   if (ms < 2 * dayMs) return `${whole(ms / hourMs)} h`;
-  return `${whole(ms / dayMs).toLocaleString('en')} days`;
+  return `${numberText(whole(ms / dayMs))} days`;
 }
 
 /** An interval in the largest unit that is exact: `90 s`, `1 h` or `7 days`. */
 export function intervalText(ms: number): string {
   if (ms >= 2 * dayMs && ms % dayMs === 0) return `${ms / dayMs} days`;
-  if (ms % hourMs === 0) return `${ms / hourMs} h`;
-  return ms % minuteMs === 0 ? `${ms / minuteMs} min` : `${ms / 1_000} s`;
+  if (ms >= hourMs && ms % hourMs === 0) return `${ms / hourMs} h`;
+  return ms >= minuteMs && ms % minuteMs === 0 ? `${ms / minuteMs} min` : `${ms / 1_000} s`;
 }
 
 /** `3 min ago` or `in 3 days`. A time to come is rounded. */

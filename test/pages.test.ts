@@ -32,6 +32,9 @@ const notRun = {
   ],
   'a second machine': ['ssh garden plant-store export | plant-store import -'],
   'the journal of systemd': ['journalctl --follow --unit plant-store'],
+  "certbot: packaging/test/debian.test.ts runs the commands in certbot's place": [
+    "certbot certonly --standalone --domain plants.example.org --cert-name plant-store --deploy-hook 'systemctl try-restart plant-store'",
+  ],
   'a certificate': ['plant-store doctor --tls-certificate plants.pem --tls-key plants.key'],
   'Litestream: test/service/litestream.test.ts and packaging/test/debian.test.ts run the commands':
     [

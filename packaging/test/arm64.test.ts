@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict';
-import { execFileSync, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, test } from 'node:test';
@@ -12,38 +10,26 @@ import { extractLibraries } from '../container.ts';
 
 const executable = resolve(`release/plant-store-${manifest.version}-linux-arm64`);
 const folder = mkdtempSync(join(tmpdir(), 'plant-store-arm64-'));
-const root = join(folder, 'root');
+const [root, program] = [join(folder, 'root'), join(folder, 'plant-store')];
 after(() => rmSync(folder, { recursive: true }));
-const emulated = ['-L', root, executable];
-const run = (...args: string[]) =>
-  execFileSync('qemu-aarch64', [...emulated, ...args], { cwd: folder, encoding: 'utf8' });
 
 test('the executable for arm64 starts, stores a plant, and backs it up', {
   skip: !existsSync(executable) && 'the release is for other platforms',
 }, async (t) => {
   extractLibraries('arm64', root);
-  assert.equal(JSON.parse(run('--version', '--json')).platform, 'linux-arm64');
-  const service = spawn('qemu-aarch64', [...emulated, 'serve', '--port=0', '--ops-port=0'], {
-    cwd: folder,
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
-  t.after(() => service.kill('SIGKILL'));
-  let log = '';
-  service.stderr.setEncoding('utf8').on('data', (text: string) => (log += text));
-  while (!log.includes('"ready"')) {
-    await once(service.stderr, 'data');
-    assert.equal(service.exitCode, null, log);
-  }
-  const token = readFileSync(join(folder, 'data/first-start.token'), 'utf8').trim();
-  const reply = await fetch(/"url":"([^"]*)"/.exec(log)?.[1] ?? '', {
-    method: 'POST',
-    headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
-    body: '{"id":9223372036854775807,"name":"Alder"}',
-  });
-  assert.equal(await reply.text(), '{"name":"Alder"}');
-  run('backup', 'backup.db');
-  assert.match(run('verify', 'backup.db'), /^plants +1$/m);
-  service.kill('SIGTERM');
-  await once(service, 'close');
-  assert.match(log, /"stopped"/);
+  const emulated = `#!/bin/sh\nexec qemu-aarch64 -L ${root} ${executable} "$@"\n`;
+  writeFileSync(program, emulated, { mode: 0o755 });
+  process.env['TEST_PROGRAM'] = program;
+  const { create, oneThread, runProgram, startServer } = await import(
+    '../../test/helpers/program.ts'
+  );
+  const [store, backup] = [join(folder, 'data/plants.db'), join(folder, 'backup.db')];
+  const { plantsUrl, stop } = await startServer(t, store, oneThread);
+  const version = await runProgram(['--version', '--json']);
+  assert.equal(JSON.parse(version.stdout).platform, 'linux-arm64');
+  const { status } = await create(plantsUrl, '{"id":9223372036854775807,"name":"Alder"}');
+  assert.equal(status, 200);
+  await runProgram(['backup', backup, '--store', `sqlite:${store}`]);
+  assert.match((await runProgram(['verify', backup])).stdout, /^plants +1$/m);
+  await stop();
 });

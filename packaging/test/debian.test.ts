@@ -8,8 +8,9 @@ import { after, before, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import manifest from '../../package.json' with { type: 'json' };
 import { litestreamProgram, whyNoLitestream } from '../../test/helpers/litestream.ts';
-import { type Block, blocksOf } from '../../test/helpers/pages.ts';
+import { type Block, blocksOf, blocksUnder } from '../../test/helpers/pages.ts';
 import { skipVisibly } from '../../test/helpers/skips.ts';
+import { debianVersion } from '../debian.ts';
 import { curlThatFails, firstPlant, shownIn } from './shown.ts';
 
 /*
@@ -18,8 +19,7 @@ import { curlThatFails, firstPlant, shownIn } from './shown.ts';
  */
 
 const executable = `plant-store-${manifest.version}-linux-x64`;
-const file = `plant-store_${manifest.version}_amd64.deb`;
-const earlier = `plant-store_${manifest.version}~before_amd64.deb`;
+const file = `plant-store_${debianVersion}_amd64.deb`;
 const folder = mkdtempSync(join(tmpdir(), 'plant-store-machine-'));
 const root = join(folder, 'root');
 let systemd = 0;
@@ -41,8 +41,9 @@ async function until(script: string): Promise<void> {
   }
 }
 
-const create = (id: number) =>
-  run(`curl --silent --show-error --fail-with-body http://127.0.0.1:8080/plants \
+const create = (id: number, url = 'http://127.0.0.1:8080', flags = '') =>
+  run(`curl --silent --show-error --fail-with-body ${url}/plants ${flags} \
+    --resolve plants.example.org:443:127.0.0.1 \
     -H "Authorization: Bearer $(cat /etc/plant-store/token)" -H 'Content-Type: application/json' \
     -d '{"id":${id},"name":"Alder","tag":"Alnus"}'`);
 
@@ -52,16 +53,6 @@ const asService = (command: string) =>
 
 const property = (name: string) =>
   run(`systemctl show --property=${name} --value plant-store`).trim();
-
-/** The package with an earlier version number. */
-function packEarlier(): void {
-  const unpacked = join(folder, 'earlier');
-  execFileSync('dpkg-deb', ['--raw-extract', join('release', file), unpacked]);
-  const control = join(unpacked, 'DEBIAN/control');
-  execFileSync('sed', ['-i', 's/^Version: .*/&~before/', control]);
-  const args = ['--root-owner-group', '-Znone', '--build', unpacked, join(root, 'root', earlier)];
-  execFileSync('dpkg-deb', args, { stdio: 'ignore' });
-}
 
 /** systemd needs control groups of version 2, and a network without the ports of this machine. */
 const boot = `
@@ -73,20 +64,18 @@ const boot = `
 function findSystemd(container: ChildProcess): number {
   const children = readFileSync(`/proc/${container.pid}/task/${container.pid}/children`, 'utf8');
   const pids = children.trim().split(' ').map(Number);
-  return pids.find((pid) => pid > 0 && commandOf(pid) === 'systemd') ?? 0;
+  const isSystemd = (pid: number) => readFileSync(`/proc/${pid}/comm`, 'utf8') === 'systemd\n';
+  return pids.find((pid) => pid > 0 && isSystemd(pid)) ?? 0;
 }
-
-const commandOf = (pid: number) => readFileSync(`/proc/${pid}/comm`, 'utf8').trim();
 
 let container: ChildProcess | undefined;
 
 before(async () => {
-  const packages = 'systemd,systemd-sysv,dbus,libatomic1,curl';
+  const packages = 'systemd,systemd-sysv,dbus,libatomic1,curl,openssl';
   const args = ['--quiet', '--variant=minbase', `--include=${packages}`, 'trixie', root];
   execFileSync('mmdebstrap', args, { stdio: 'ignore' });
   for (const name of [executable, file])
     copyFileSync(join('release', name), join(root, 'root', name));
-  packEarlier();
   const inNamespaces = ['--mount', '--cgroup', 'sh', '-ec', boot, root];
   container = spawn('unshare', inNamespaces, { stdio: 'ignore' });
   while (systemd === 0) {
@@ -106,12 +95,23 @@ after(async () => {
 
 test('the commands of the page lead from the executable to the first plant', () => {
   run('mkdir garden && mv plant-store-* garden && chmod -x garden/plant-store-*');
-  const output = run(`cd garden\n${shownIn('Executable')}`);
+  const [, create] = blocksUnder('docs/operate/install.md', 'npm package');
+  const output = run(`cd garden\n${shownIn('Executable')}\n${create?.text}`);
   assert(output.endsWith(firstPlant), output);
 });
 
-test('the installation starts the service, and a create is stored', () => {
-  run(`dpkg --install ${earlier}`);
+test('a package whose service cannot start is installed, and says what to do', async () => {
+  run(`systemd-run --quiet --unit=other --working-directory=/root/garden \
+    /root/garden/${executable} serve --ops-port off`);
+  await until('curl --silent http://127.0.0.1:8080/');
+  const output = run(`dpkg --install ${file} 2>&1`);
+  assert.match(output, /has not started, and "journalctl --unit plant-store" says why/);
+  assert.match(run('dpkg-query --status plant-store'), /^Status: install ok installed$/m);
+  assert.match(run('journalctl --unit plant-store'), /port 8080 .* is taken by another program/);
+  run('systemctl stop other; systemctl restart plant-store');
+});
+
+test('the service of the package stores a create', () => {
   assert.equal(property('ActiveState'), 'active');
   assert.equal(create(2), firstPlant);
   assert.match(asService('plants get 2'), /^\{"id":2,"name":"Alder","tag":"Alnus","createdAt":/);
@@ -119,15 +119,38 @@ test('the installation starts the service, and a create is stored', () => {
 
 test('the commands of the page upgrade it, and the plants and the token stay', () => {
   const pid = property('MainPID');
+  // As if an earlier version were installed.
+  run("sed -i '/^Package: plant-store$/,/^$/s/^Version: .*/&~before/' /var/lib/dpkg/status");
   const output = run(shownIn('Debian package'));
   assert(output.endsWith(firstPlant), output);
-  assert.match(run('dpkg-query --show plant-store'), new RegExp(`\\t${manifest.version}\n`));
+  assert.equal(run('dpkg-query --show plant-store'), `plant-store\t${debianVersion}\n`);
+  run(`dpkg --compare-versions 1.1.0 lt ${debianVersion}
+    dpkg --compare-versions ${debianVersion} le ${manifest.version.replace(/-.*/, '')}`);
+  assert.equal(run('dpkg --verify plant-store'), '');
   assert.notEqual(property('MainPID'), pid);
   assert.equal(asService('plants count'), '2\n');
 });
 
-test('the sandbox of the service scores at most 1.5', () => {
-  run('systemd-analyze security --no-pager --threshold=15 plant-store');
+test('the service runs again when the package is installed after a removal', () => {
+  run(`dpkg --remove plant-store; dpkg --install ${file}`);
+  assert.equal(property('ActiveState'), 'active');
+});
+
+test('the sandbox of each unit scores at most 1.5', () => {
+  for (const unit of ['plant-store', 'plant-store-litestream'])
+    run(`systemd-analyze security --no-pager --threshold=15 ${unit}`);
+});
+
+test('a command of root names the store of the package, and a line that runs commands on it', () => {
+  for (const command of ['plants count', 'open', 'doctor']) {
+    const said = run(`plant-store ${command} 2>&1 || true`);
+    assert.match(
+      said,
+      /no store at \/root.*has its store at \/var\/lib\/plant-store\/data\/plants\.db/,
+    );
+    const [, shell] = /"(runuser [^"]+) bash"/.exec(said) ?? [];
+    assert.equal(run(`${shell} plant-store plants count`), '2\n');
+  }
 });
 
 test('systemd starts a killed service again', async () => {
@@ -145,6 +168,35 @@ test('the watchdog of systemd ends a service that hangs, and starts the service 
   await until('test "$(systemctl show --property=NRestarts --value plant-store)" = 1');
   await until('systemctl is-active plant-store');
   assert.equal(create(1), firstPlant);
+});
+
+/** In the place of certbot: files for root only behind links, and then the hook. */
+const certbot = `
+certbot() (
+  cd "$(mktemp --directory)"
+  openssl req -x509 -CA /root/authority.pem -CAkey /root/authority.key -subj /CN=garden -nodes \\
+    -addext subjectAltName=DNS:plants.example.org -keyout privkey.pem -out fullchain.pem 2> /dev/null
+  mkdir --parents --mode=700 /etc/letsencrypt/live/plant-store
+  ln --symbolic --force "$PWD"/* /etc/letsencrypt/live/plant-store
+  RENEWED_LINEAGE=/etc/letsencrypt/live/plant-store sh -c "\${@: -1}"
+)
+is_in_force() {
+  issued=$(openssl x509 -in /etc/letsencrypt/live/plant-store/fullchain.pem -noout -serial)
+  openssl s_client -connect 127.0.0.1:443 < /dev/null 2> /dev/null | openssl x509 -noout -serial | grep -x "$issued"
+}`;
+
+test('the commands of the page give the service port 443, what certbot writes, and each renewal', () => {
+  run('openssl req -x509 -nodes -subj /CN=authority -keyout authority.key -out authority.pem 2>&1');
+  const commands = blocksOf('docs/operate/tls.md').find(({ text }) => text.startsWith('certbot'));
+  assert(commands);
+  run(`${certbot}\n${commands.text}\nis_in_force`);
+  assert.equal(create(1, 'https://plants.example.org', '--cacert authority.pem'), firstPlant);
+  assert.throws(() => run('runuser --user plant-store -- cat /etc/letsencrypt/live/*/privkey.pem'));
+  run('systemd-analyze security --no-pager --threshold=20 plant-store');
+  const [renewal] = commands.text.split('\n');
+  run(`${certbot}\n${renewal}\nis_in_force`);
+  run(`rm /etc/systemd/system/plant-store.service.d/tls.conf
+    systemctl daemon-reload; systemctl restart plant-store`);
 });
 
 test('the commands of the page for servers lead to tokens, probes and a verified backup', () => {
@@ -169,7 +221,6 @@ test('the commands of the page of Litestream follow the store, and restore it', 
   run(setUp);
   const replica = '/var/backups/plant-store/replica';
   await until(`ls ${replica}/ltx/9/*.ltx 2> /dev/null`);
-  run('systemd-analyze security --no-pager --threshold=50 plant-store-litestream');
   // The last seconds come with the stop.
   run('systemctl stop plant-store-litestream plant-store');
   const before = asService('plants count');

@@ -97,6 +97,9 @@ test('the service proves itself in the container, on a root that is read-only, a
   const [container] = JSON.parse(run('docker inspect "$(docker ps --quiet)"'));
   assert.equal(container.Config.User, '10001:10001');
   assert.equal(container.HostConfig.ReadonlyRootfs, true);
+  const labels = container.Config.Labels;
+  assert.equal(labels['org.opencontainers.image.version'], manifest.version);
+  assert.match(labels['org.opencontainers.image.revision'], /^[0-9a-f]{40}$/);
   assert.deepEqual([container.BoundingCaps, container.EffectiveCaps], [null, null]);
   assert.deepEqual(
     container.Mounts.map(({ Destination }: { Destination: string }) => Destination).sort(),

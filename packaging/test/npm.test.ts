@@ -1,11 +1,20 @@
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { after, test } from 'node:test';
 import manifest from '../../package.json' with { type: 'json' };
-import { firstPlant, shownIn } from './shown.ts';
+import { blocksOf } from '../../test/helpers/pages.ts';
+import { firstPlant, scriptOf, shownIn } from './shown.ts';
 
 /* The npm package in `release/`, installed without scripts, under the Node of the machine. */
 
@@ -45,16 +54,36 @@ test('the package works as a dependency of another project', () => {
   assert(Number.parseInt(node, 10) >= 26, node);
 });
 
-test('the commands of the page lead to the first plant', () => {
-  const place = join(folder, 'garden');
-  mkdirSync(place);
-  copyFileSync(tarball, join(place, basename(tarball)));
-  const output = execFileSync('bash', ['-c', shownIn('npm package')], {
-    cwd: place,
-    env: { ...env, PATH: `${prefix}/bin:${env.PATH}`, npm_config_prefix: prefix },
+for (const [what, script] of [
+  ['page', shownIn('npm package')],
+  ['README of the package', scriptOf(blocksOf('packaging/npm/README.md'))],
+] as const)
+  test(`the commands of the ${what} lead to the first plant`, () => {
+    const place = join(folder, what);
+    mkdirSync(place);
+    copyFileSync(tarball, join(place, basename(tarball)));
+    const output = execFileSync('bash', ['-c', script], {
+      cwd: place,
+      env: { ...env, PATH: `${prefix}/bin:${env.PATH}`, npm_config_prefix: prefix },
+      encoding: 'utf8',
+    });
+    assert(output.endsWith(firstPlant), output);
+  });
+
+test('the README of the package links to nothing that the package lacks', () => {
+  const readme = readFileSync(join(prefix, 'lib/node_modules/plant-store/README.md'), 'utf8');
+  assert.doesNotMatch(readme, /\]\(/);
+});
+
+test('a release names the tools that the machine lacks, and what installs them', () => {
+  const { status, stderr } = spawnSync(process.execPath, ['packaging/release.ts'], {
+    env: { PATH: folder },
     encoding: 'utf8',
   });
-  assert(output.endsWith(firstPlant), output);
+  assert.equal(status, 1);
+  assert.match(stderr, /^A release needs buildah, .*-strip, which this machine lacks\.$/m);
+  assert.match(stderr, /apt-get install buildah dpkg mmdebstrap binutils-x86-64-linux-gnu binut/);
+  assert.match(stderr, /npm run release -- --once --platforms linux-x64$/m);
 });
 
 test('the installed package runs for a user that may write nothing', { skip: isUser }, () => {

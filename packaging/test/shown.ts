@@ -1,4 +1,4 @@
-import { blocksUnder } from '../../test/helpers/pages.ts';
+import { type Block, blocksUnder } from '../../test/helpers/pages.ts';
 
 const waitForReady = `trap 'kill $!; wait' EXIT
 until grep --quiet --no-messages '"ready"' serve.log; do
@@ -6,12 +6,13 @@ until grep --quiet --no-messages '"ready"' serve.log; do
   sleep 0.1
 done`;
 
-/**
- * The commands in a section of the installation page as a script for bash. A line that starts the
- * service leaves the service running until the end of the script.
- */
+/** The commands in a section of the installation page as a script for bash. */
 export function shownIn(section: string): string {
-  const blocks = blocksUnder('docs/operate/install.md', section);
+  return scriptOf(blocksUnder('docs/operate/install.md', section));
+}
+
+/** A line that starts the service leaves the service running until the end of the script. */
+export function scriptOf(blocks: readonly Block[]): string {
   const lines = blocks.flatMap(({ text }) => text.trimEnd().split('\n'));
   const typed = lines.map((line) =>
     line.endsWith(' serve') ? `${line} > serve.log 2>&1 &\n${waitForReady}` : line,

@@ -9,6 +9,7 @@ import {
 } from '../disk/files.ts';
 import { obstacleToRoom } from '../disk/obstacle.ts';
 import { limits } from '../limits.ts';
+import { commandOn } from '../store/command-text.ts';
 import { StoreOpenError } from '../store/errors.ts';
 import type { TableReader, TableWriter } from '../store/small-tables.ts';
 import { firstStartName } from './actor.ts';
@@ -22,17 +23,19 @@ const name = 'first-start';
  * existing file is used, so that a crash between the two loses nothing, and two services that start
  * together agree on the token. Two services without a common file: the second removes its file.
  *
+ * @param location of the store, as `Engine.wholeText`
  * @returns whether the store had a token before, or has the token of the file
  * @throws StoreOpenError if `path` cannot be written, or holds something else
  */
 export async function ensureFirstToken(
   store: TableReader & TableWriter,
+  location: string,
   path: string,
   nowMs: number,
 ): Promise<boolean> {
   const { byState } = await store.countTokens(nowMs, nowMs);
   if (Object.values(byState).some((tokens) => tokens > 0)) return true;
-  const { token, isNew } = prepareFirstToken(path);
+  const { token, isNew } = prepareFirstToken(path, location);
   const hash = hashToken(token);
   const outcome = await store.createToken(
     {
@@ -50,7 +53,7 @@ export async function ensureFirstToken(
   return false;
 }
 
-function prepareFirstToken(path: string): { token: string; isNew: boolean } {
+function prepareFirstToken(path: string, location: string): { token: string; isNew: boolean } {
   try {
     makeFolderDurably(dirname(path));
     const isNew = createFileDurably(path, `${generateToken()}\n`, 0o600);
@@ -63,8 +66,8 @@ function prepareFirstToken(path: string): { token: string; isNew: boolean } {
       `${(error as Error).message}; check that the folder is writable`;
     throw new StoreOpenError(
       `cannot write the first token to ${path} (${obstacle}), or choose another with ` +
-        '--store; a store in a database can be given a token with "plant-store token ' +
-        'create NAME" instead',
+        `--store; ${commandOn(location, 'token create NAME')} gives a store in a database its ` +
+        'first token without a file',
       { cause: error },
     );
   }

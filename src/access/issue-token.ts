@@ -1,5 +1,6 @@
 import { excerpt } from '../contract/excerpt.ts';
 import { limits } from '../limits.ts';
+import { numberText } from '../quantity-text.ts';
 import type { TableWriter } from '../store/small-tables.ts';
 import { namesOfNoToken, type Rate, type Role } from '../store/tokens.ts';
 import { generateToken, hashToken } from './opaque-tokens.ts';
@@ -83,7 +84,7 @@ const refusals = {
     `there is a token named ${name} already; choose another name, ` +
     'or rotate the token for a new secret',
   'too many': () =>
-    `there are ${limits.access.liveTokensMax} tokens already; ` +
+    `there are ${numberText(limits.access.liveTokensMax)} tokens already; ` +
     'revoke one that is no longer needed, or rotate with a grace of 0',
   'in rotation': (name: string, until: string) =>
     `the token ${name} has two secrets in force: the secret before the last rotation ends at ` +

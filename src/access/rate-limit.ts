@@ -1,3 +1,4 @@
+import { numberText } from '../quantity-text.ts';
 import type { Rate } from '../store/tokens.ts';
 
 export type RateLimiter = ReturnType<typeof rateLimiterIn>;
@@ -73,9 +74,18 @@ function nowUs(): bigint {
 
 const unitsPerDay = { s: 86_400, m: 1_440, h: 24, d: 1 } as const;
 
-export function rateText({ perDay }: Rate): string {
-  const [unit, inDay] = Object.entries(unitsPerDay).find(([, many]) => perDay % many === 0) ?? [];
-  return `${perDay / (inDay ?? 1)}/${unit}`;
+/** As it was typed, if the burst is the number of the rate. */
+export function rateText({ perDay, burst }: Rate): string {
+  const units = Object.entries(unitsPerDay);
+  const [unit, inDay = 1] =
+    units.find(([, many]) => perDay === burst * many) ??
+    units.find(([, many]) => perDay % many === 0) ??
+    [];
+  return `${perDay / inDay}/${unit}`;
+}
+
+export function limitText(rate: Rate): string {
+  return `${rateText(rate)}, and ${numberText(rate.burst)} at once`;
 }
 
 /** What `parseRate` takes, as the rest of a sentence. */

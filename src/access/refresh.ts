@@ -39,7 +39,7 @@ export function openRefresh(options: RefreshOptions) {
     underWay = undefined;
     awaited?.resolve();
     const intervalMs = fault === undefined ? everyMs : retryMs;
-    if (isOpen) next = setTimeout(readOnce, beganMs + intervalMs - performance.now());
+    if (isOpen) next = setTimeout(readOnce, Math.max(0, beganMs + intervalMs - performance.now()));
   }
 
   function readOnce(): Promise<void> {

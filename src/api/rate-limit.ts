@@ -1,5 +1,6 @@
-import { type RateLimiter, rateText } from '../access/rate-limit.ts';
+import { limitText, type RateLimiter } from '../access/rate-limit.ts';
 import { Refusal } from '../contract/problems.ts';
+import { numberText } from '../quantity-text.ts';
 import type { Rate } from '../store/tokens.ts';
 
 export function refuseBeyondRate(
@@ -16,8 +17,8 @@ function beyondRate(rate: Rate, waitSeconds: number): Refusal {
   const windowSeconds = Math.max(1, Math.ceil((86_400 * rate.burst) / rate.perDay));
   return new Refusal(
     'rateLimited',
-    `The token may send creates at ${rateText(rate)}, and ${rate.burst} at once. This ` +
-      `plant was not stored; retry in ${waitSeconds} s.`,
+    `The token may send creates at ${limitText(rate)}. This ` +
+      `plant was not stored; retry in ${numberText(waitSeconds)} s.`,
     {
       'Retry-After': `${waitSeconds}`,
       'RateLimit-Policy': `"token";q=${rate.burst};w=${windowSeconds}`,

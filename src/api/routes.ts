@@ -4,35 +4,44 @@ import { type Exchange, type Handle, sendJson, sendRefusal } from '../http/excha
 import { pathOf } from '../http/grammar.ts';
 import { targetMalformed } from '../http/request-head.ts';
 import { type CreatePlantOptions, createPlant } from './create-plant.ts';
-import { referenceRoutes } from './reference/routes.ts';
+import { answerPreflight, type CrossOrigin } from './cross-origin.ts';
+import { asksForHtml, referenceRoutes, sendToPage } from './reference/routes.ts';
 
 export interface RoutesOptions extends CreatePlantOptions {
   readonly basePath: string;
   readonly openApi: string;
+  /** Undefined: only pages of the service itself may call it. */
+  readonly cors: CrossOrigin | undefined;
 }
 
 export function routes(options: RoutesOptions): Handle {
+  const { basePath, cors } = options;
   const describe = (exchange: Exchange) => sendJson(exchange, options.openApi);
-  const paths: Record<string, Record<string, Handle>> = {
-    [`${options.basePath}/plants`]: {
+  const calledByPages: Record<string, Record<string, Handle>> = {
+    [`${basePath}/plants`]: {
       POST: (exchange, head) => createPlant(exchange, head, options),
     },
-    [`${options.basePath}/openapi.json`]: { GET: describe, HEAD: describe },
-    ...referenceRoutes(options.basePath, options.bodyBytesMax),
+    [`${basePath}/openapi.json`]: { GET: describe, HEAD: describe },
   };
+  const paths = { ...calledByPages, ...referenceRoutes(basePath, options.bodyBytesMax) };
   const byPath = new Map(
     Object.entries(paths).map(([path, methods]) => [path, new Map(Object.entries(methods))]),
   );
+  const entrances = ['/', basePath, `${basePath}/`];
 
   return (exchange, head) => {
     const { target, method } = head;
     const path = byPath.has(target) ? target : pathOf(target);
     if (path === undefined) return sendRefusal(exchange, targetMalformed);
     const methods = byPath.get(path);
-    if (methods === undefined) return sendRefusal(exchange, pathUnknown);
+    if (methods === undefined)
+      return entrances.includes(path) && asksForHtml(head)
+        ? sendToPage(exchange, basePath)
+        : sendRefusal(exchange, pathUnknown);
     const handle = methods.get(method);
     if (handle !== undefined) return handle(exchange, head);
     const allow = [...methods.keys()].join(', ');
+    if (path in calledByPages && cors?.isPreflight(head)) return answerPreflight(exchange, allow);
     sendRefusal(
       exchange,
       new Refusal(

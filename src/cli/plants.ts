@@ -9,8 +9,9 @@ import { openReader } from '../stores.ts';
 import { detailsOf } from '../transfer/format.ts';
 import { type FormatName, formats } from '../transfer/formats.ts';
 import { CommandError, command, type Terminal } from './command.ts';
+import { figureText } from './terminal/figures.ts';
 import { atInterruption } from './terminal/interruption.ts';
-import { numberText, plantsText } from './terminal/progress.ts';
+import { plantsText } from './terminal/progress.ts';
 import type { Column, Table } from './terminal/table.ts';
 
 export const plantsGet = command({
@@ -179,12 +180,12 @@ export const plantsCount = command({
       plants += part.plants;
       lookedAt += part.lookedAt;
       after = part.next;
-      const soFar = `${numberText(plants)} of ${plantsText(lookedAt)} match so far`;
+      const soFar = `${plantsText(plants)} of ${plantsText(lookedAt)} match so far`;
       terminal.showProgress(after === undefined ? '' : soFar);
       // A count of a SQLite store leaves no time for signals.
       await setImmediate();
     } while (after !== undefined);
-    terminal.print(values.json ? JSON.stringify({ plants }) : `${plants}`);
+    terminal.print(values.json ? JSON.stringify({ plants }) : figureText(plants, terminal));
     return 0;
   },
 });

@@ -25,7 +25,9 @@ export async function run(argv: readonly string[], terminal: Terminal): Promise<
       error instanceof StoreError ||
       isSystemError(error);
     if (!isExpected) throw error;
-    terminal.note(`plant-store: ${error.message}`, 'bad');
+    const isFolderGone = isSystemError(error) && error.syscall === 'uv_cwd';
+    const says = isFolderGone ? 'the current folder was removed; go to another one' : error.message;
+    terminal.note(`plant-store: ${says}`, 'bad');
     return 1;
   }
 }

@@ -2,7 +2,7 @@ import { userInfo } from 'node:os';
 import { actorText, commandLineName } from '../access/actor.ts';
 import { issueToken, isTokenName, rotateToken, tokenNameRule } from '../access/issue-token.ts';
 import { tokenState } from '../access/opaque-tokens.ts';
-import { rateText } from '../access/rate-limit.ts';
+import { limitText, rateText } from '../access/rate-limit.ts';
 import type { Values } from '../config/flags.ts';
 import { UsageError } from '../config/values.ts';
 import { limits } from '../limits.ts';
@@ -119,7 +119,7 @@ export const tokenUpdate = command({
     await using store = await openExistingStore(values.store, limits.cli.lockMs);
     if (!(await store.limitToken(name, rate))) throw notInForce(name, values.store);
     if (values.json) terminal.print(JSON.stringify({ name, ...listedRate(rate) }));
-    const says = rate === undefined ? 'any rate' : `${rateText(rate)}, and ${rate.burst} at once`;
+    const says = rate === undefined ? 'any rate' : limitText(rate);
     const known = `running services know within ${staleSeconds} seconds.`;
     terminal.note(`The token ${name} may send ${says}; ${known}`);
     return 0;

@@ -15,6 +15,7 @@ import {
   issuers,
   oneOf,
   onOff,
+  origins,
   orWord,
   otlpEndpoint,
   pastTime,
@@ -123,6 +124,10 @@ export const flags = {
   'base-path': withDefault('PATH', basePath, '/', {
     help: 'path before /plants',
     need: 'For a proxy that serves several programs and forwards paths unchanged.',
+  }),
+  'cors-origins': optional('ORIGINS', origins, {
+    help: 'origins of web pages that may call the service, such as https://app.example.org, or *',
+    need: 'For a web page that creates plants from the browser of its user.',
   }),
   'token-file': optional('FILE', text, {
     help: 'file with a fixed token that may create plants; an empty variable means no file',

@@ -81,6 +81,22 @@ export function issuers(value: string): readonly string[] {
   return all;
 }
 
+/**
+ * Origins (RFC 6454 §6.2) as browsers write them, with commas between them, or `*` for all. Apps
+ * have schemes of their own, such as capacitor://localhost.
+ */
+export function origins(value: string): readonly string[] {
+  if (value === '*') return [value];
+  return value.split(',').map((text) => {
+    const url = /^[a-z][a-z0-9+.-]*:\/\/[^/\\?#@*\s]+$/i.test(text) ? URL.parse(text) : null;
+    if (url !== null) return url.origin === 'null' ? text.toLowerCase() : url.origin;
+    throw new UsageError(
+      'must be origins without a path, with commas between them, such as ' +
+        'https://app.example.org,http://localhost:3000; or * for all',
+    );
+  });
+}
+
 /** The base URL of a collector. @returns where the collector takes traces */
 export function otlpEndpoint(value: string): string {
   const url = URL.parse(value);
@@ -165,15 +181,20 @@ function timeOf(value: string): number {
 }
 
 /** Which backups to keep: by each rule, one for each interval within a time span. */
-export type Retention = readonly { readonly withinMs: number; readonly everyMs: number }[];
+export type Retention = readonly {
+  readonly withinMs: number;
+  readonly everyMs: number;
+  /** As it was typed. */
+  readonly text: string;
+}[];
 
 /** `24h:1h,30d:1d` */
 export function retention(value: string): Retention {
-  return value.split(',').map((rule) => {
-    const [withinMs = 0, everyMs = 0] = /^[^:]+:[^:]+$/.test(rule)
-      ? rule.split(':').map(timeOf)
+  return value.split(',').map((text) => {
+    const [withinMs = 0, everyMs = 0] = /^[^:]+:[^:]+$/.test(text)
+      ? text.split(':').map(timeOf)
       : [];
-    if (everyMs > 0 && everyMs <= withinMs) return { withinMs, everyMs };
+    if (everyMs > 0 && everyMs <= withinMs) return { withinMs, everyMs, text };
     throw new UsageError(
       'must be time spans with an interval each, such as 24h:1h,30d:1d,1y:1w: for 24 hours ' +
         'a backup an hour, for 30 days a backup a day, for a year a backup a week',
@@ -181,17 +202,8 @@ export function retention(value: string): Retention {
   });
 }
 
-/** As `retention` takes it: `1d:1h,30d:1d`. */
 export function retentionText(rules: Retention): string {
-  return rules.map(({ withinMs, everyMs }) => `${timeText(withinMs)}:${timeText(everyMs)}`).join();
-}
-
-function timeText(ms: number): string {
-  const [unit, unitMs] = Object.entries(unitsMs).findLast(([, unitMs]) => ms % unitMs === 0) ?? [
-    'ms',
-    1,
-  ];
-  return `${ms / unitMs}${unit}`;
+  return rules.map(({ text }) => text).join();
 }
 
 /** Without a slash at the end: `/plants` follows. */

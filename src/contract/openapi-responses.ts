@@ -1,4 +1,4 @@
-import { schemaReference } from './openapi-schemas.ts';
+import { errorWithCode, schemaReference } from './openapi-schemas.ts';
 import { type ClientProblem, problems, reasonPhrases } from './problems.ts';
 
 export const headerFields = {
@@ -74,7 +74,7 @@ function errorResponse(status: number, group: readonly Row[]) {
     headers: headersNamed(fieldsOf(status, group)),
     content: {
       'application/json': {
-        schema: schemaReference('Error'),
+        schema: status === 400 ? schemaReference('Error') : errorWithCode,
         examples: Object.fromEntries(group.map(([name, problem]) => [name, exampleOf(problem)])),
       },
     },

@@ -48,3 +48,12 @@ function constantName(name: string): string {
 export function schemaReference(name: keyof typeof schemas) {
   return { $ref: `#/components/schemas/${name}` };
 }
+
+/**
+ * An Error, whose code ErrorCode describes. `if` alone refuses nothing (JSON Schema 2020-12 Core
+ * §10.2.2.1), so later codes are valid, and generators take it for an Error.
+ */
+export const errorWithCode = {
+  allOf: [schemaReference('Error')],
+  if: { properties: { error: schemaReference('ErrorCode') } },
+};

@@ -1,3 +1,4 @@
+import { numberText } from '../quantity-text.ts';
 import { headerFields, responses } from './openapi-responses.ts';
 import { schemaReference, schemas } from './openapi-schemas.ts';
 
@@ -75,7 +76,7 @@ function description(bodyBytesMax: number): string {
       'is always safe.',
     'Any other 2xx is never sent; 4xx means that this request stored nothing; after 5xx, ' +
       'retry with the same `id`.',
-    `A body may have at most ${bodyBytesMax} bytes. Its \`id\` is exact over all of ` +
+    `A body may have at most ${numberText(bodyBytesMax)} bytes. Its \`id\` is exact over all of ` +
       'int64: use a JSON library that does not round it. Other members are ignored.',
     'Every reply has an `X-Request-Id` header. Every error has an Error body, and ' +
       '`ErrorCode` lists the values of its `error`.',

@@ -128,7 +128,7 @@ export const problems = withStatus({
     when: 'The body is over the limit.',
     remedy: 'Send a smaller plant.',
     headers: closing,
-    example: 'The body is over the limit of 1048576 bytes.',
+    example: 'The body is over the limit of 1,048,576 bytes.',
   },
   mediaTypeUnsupported: {
     code: 41500,
@@ -214,6 +214,7 @@ export const reasonPhrases: Readonly<Record<number, string>> = {
   200: 'OK',
   201: 'Created',
   204: 'No Content',
+  302: 'Found',
   304: 'Not Modified',
   400: 'Bad Request',
   401: 'Unauthorized',

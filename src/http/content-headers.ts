@@ -1,4 +1,5 @@
 import { Refusal } from '../contract/problems.ts';
+import { numberText } from '../quantity-text.ts';
 import { quotedString, tokenCharacter } from './grammar.ts';
 import type { RequestHead } from './request-head.ts';
 
@@ -16,7 +17,8 @@ export function refuseLength({ framing }: RequestHead, bodyBytesMax: number): Re
 }
 
 export function bodyTooLarge(bodyBytesMax: number): Refusal {
-  return new Refusal('bodyTooLarge', `The body is over the limit of ${bodyBytesMax} bytes.`);
+  const most = numberText(bodyBytesMax);
+  return new Refusal('bodyTooLarge', `The body is over the limit of ${most} bytes.`);
 }
 
 /** Takes one line: a comma between joined lines could be read as a part of a quoted string. */

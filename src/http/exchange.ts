@@ -8,7 +8,7 @@ import {
 } from '../contract/problems.ts';
 import type { Clock } from './deadlines.ts';
 import type { RememberedHeads } from './remembered-heads.ts';
-import type { RequestHead } from './request-head.ts';
+import type { Fields, RequestHead } from './request-head.ts';
 
 /** What the connections of a listener share. Header lines include their line ends. */
 export interface ListenerState extends Clock {
@@ -16,6 +16,7 @@ export interface ListenerState extends Clock {
   readonly heads: RememberedHeads;
   readonly requestIdPrefix: string;
   readonly refusalLines: string;
+  readonly replyLines: ReplyLines | undefined;
   /** Header lines of every reply but the last of a connection. */
   readonly keepAliveLines: string;
   readonly date: string;
@@ -23,6 +24,12 @@ export interface ListenerState extends Clock {
   /** `ending`: the next reply of a connection is its last. `refusing`: new requests are refused. */
   readonly phase: 'open' | 'ending' | 'refusing';
 }
+
+/**
+ * Header lines, with their line ends, of every reply to a request with these fields, whoever makes
+ * the reply. Undefined: a malformed head.
+ */
+export type ReplyLines = (fields: Fields | undefined) => string;
 
 export interface ListenerEvents {
   refused(refusal: Refusal, exchange: Exchange): void;
@@ -59,6 +66,8 @@ export class Exchange {
   private readonly mayExpectContinue: boolean;
   readonly number: number;
   readonly label: string | undefined;
+  /** Header lines of the reply, for what the fields of the request were. */
+  readonly lines: string;
   /** What the handler knows of the request, for the listener's events. */
   context: unknown;
   /** Without a taker, the body is discarded. */
@@ -79,6 +88,7 @@ export class Exchange {
     this.mayExpectContinue = head?.expectsContinue === true;
     this.number = owner.listener.nextRequestNumber();
     this.label = head?.label;
+    this.lines = owner.listener.replyLines?.(head?.fields) ?? '';
   }
 
   /** The `X-Request-Id` of the reply, and of all that is logged about the request. */

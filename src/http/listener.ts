@@ -3,7 +3,12 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { Refusal } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
 import { Connection, type ConnectionOptions } from './connection.ts';
-import { type ListenerEvents, type ListenerState, sendRefusal } from './exchange.ts';
+import {
+  type ListenerEvents,
+  type ListenerState,
+  type ReplyLines,
+  sendRefusal,
+} from './exchange.ts';
 import { RememberedHeads } from './remembered-heads.ts';
 import type { TlsMaterial } from './tls.ts';
 
@@ -27,6 +32,7 @@ export interface ListenerOptions
   readonly labelField?: string;
   /** Header lines, with their line ends, of every refusal. */
   readonly refusalLines?: string;
+  readonly replyLines?: ReplyLines | undefined;
 }
 
 export type Listener = Awaited<ReturnType<typeof listen>>;
@@ -137,6 +143,7 @@ function createState(options: ListenerOptions) {
     heads: new RememberedHeads(options.labelField),
     requestIdPrefix: options.requestIdPrefix,
     refusalLines: options.refusalLines ?? '',
+    replyLines: options.replyLines,
     keepAliveLines: `Connection: keep-alive\r\nKeep-Alive: timeout=${options.idleMs / 1_000}\r\n`,
     nextRequestNumber: () => (requests += 1),
     phase: 'open' as ListenerState['phase'],

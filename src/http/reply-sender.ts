@@ -122,8 +122,10 @@ export class ReplySender {
   }
 
   /** A reply on the wire (RFC 9112 §4), with a body that is text. */
-  private textOf(exchange: Exchange, { status, lines, body }: Reply): string {
+  private textOf(exchange: Exchange, reply: Reply): string {
     const { date, keepAliveLines } = this.listener;
+    const { status, body } = reply;
+    const lines = reply.lines + exchange.lines;
     // RFC 9110 §8.6: such a reply has no Content-Length of its own body.
     const hasLength = status !== 204 && status !== 304;
     const length = hasLength ? `Content-Length: ${Buffer.byteLength(body)}\r\n` : '';

@@ -38,6 +38,9 @@ export interface ConsoleSources extends OverviewSources, SignInSources, TokenSou
 /** The page of the console and its API: all but the probes. Rejects with any defect. */
 export function openConsole(sources: ConsoleSources): Handler {
   const { sessions, samples, reader, backups, refusedRequests, settings } = sources;
+  const signInFirst =
+    `On the machine of the service, ${sources.newToken} creates a token, and ` +
+    `${sources.newLink} signs in without a token.`;
   const { files, scriptHashes } = openConsoleFiles();
   const enter = signIn(sources);
   const routes: Readonly<Record<string, Handler<SessionRequest>>> = {
@@ -65,7 +68,7 @@ export function openConsole(sources: ConsoleSources): Handler {
     const route = `${request.method} ${path}`;
     if (route === 'POST /api/session') return enter(request);
     const operator = await sessions.operatorOf(secretIn(request));
-    if (operator === undefined) return refuse('notSignedIn', 'Sign in first.');
+    if (operator === undefined) return refuse('notSignedIn', signInFirst);
     const handle = routes[route];
     if (handle) return handle({ ...request, operator });
     const lines = Object.keys(routes).map((line) => line.split(' '));

@@ -20,15 +20,20 @@ function readMaterial({ certificate, key }: TlsFiles): TlsMaterial {
 
 /** A certificate that fits its key, and is valid now. */
 function certificateIn(material: TlsMaterial, files: TlsFiles, nowMs: number) {
-  const certificate = attempt(
-    `${files.certificate} must hold a certificate in PEM`,
-    () => new X509Certificate(material.certificate),
-  );
+  const chain = attempt(`${files.certificate} must hold a certificate in PEM`, () =>
+    (material.certificate.match(pemCertificate) ?? ['']).map((pem) => new X509Certificate(pem)),
+  ) as [X509Certificate, ...X509Certificate[]];
+  const [certificate] = chain;
   const key = attempt(`${files.key} must hold a private key in PEM without a password`, () =>
     createPrivateKey(material.key),
   );
   if (!certificate.checkPrivateKey(key))
-    throw new CertificateError(`the key in ${files.key} is not the key of ${files.certificate}`);
+    throw new CertificateError(
+      chain.some((other) => other.checkPrivateKey(key))
+        ? `the first certificate in ${files.certificate} is not the one of the key; put the ` +
+            'certificate of the key first, and those of its issuers behind it'
+        : `the key in ${files.key} is not the key of ${files.certificate}`,
+    );
   const { validFromDate, validToDate } = certificate;
   if (validToDate.getTime() <= nowMs)
     throw new CertificateError(`${files.certificate} has expired at ${validToDate.toISOString()}`);
@@ -40,8 +45,10 @@ function certificateIn(material: TlsMaterial, files: TlsFiles, nowMs: number) {
     createSecureContext(tlsOptions(material)),
   );
   const names = certificate.subjectAltName ?? certificate.subject;
-  return { material, names, expiresAtMs: validToDate.getTime() };
+  return { material, names, expiresAtMs: validToDate.getTime(), chain };
 }
+
+const pemCertificate = /-----BEGIN ([A-Z0-9 ]*CERTIFICATE)-----.*?-----END \1-----/gs;
 
 /** @param failure begins the message if it fails @throws CertificateError */
 function attempt<T>(failure: string, read: () => T): T {

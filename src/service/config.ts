@@ -35,6 +35,8 @@ export interface ServiceConfig extends OperatorConfig {
   /** Undefined: no tokens of identity providers. */
   readonly jwt: JwtRules | undefined;
   readonly basePath: string;
+  /** Of web pages that may call the service. Undefined: none. */
+  readonly corsOrigins: readonly string[] | undefined;
   readonly fixedToken: string | undefined;
   readonly bodyBytesMax: number;
   readonly commitMs: number;

@@ -3,6 +3,7 @@ import { parentPort } from 'node:worker_threads';
 import { withJwts } from '../access/jwt/side-by-side.ts';
 import { openOpaqueTokens } from '../access/opaque-tokens.ts';
 import { rateLimiterIn } from '../access/rate-limit.ts';
+import { crossOrigin } from '../api/cross-origin.ts';
 import { routes } from '../api/routes.ts';
 import { createThrottle } from '../api/throttle.ts';
 import { openApiDocument } from '../contract/openapi.ts';
@@ -111,6 +112,7 @@ async function serve({ config, ...shared }: HttpThreadOptions, log: Log) {
   const observe = observeCreates(measures, traces?.observeTraced);
   const throttle = createThrottle();
   const limiter = rateLimiterIn(shared.rateLimits);
+  const cors = config.corsOrigins && crossOrigin(config.corsOrigins);
   const openApi = JSON.stringify(openApiDocument(config));
   const listener = await listen({
     ...config,
@@ -118,7 +120,8 @@ async function serve({ config, ...shared }: HttpThreadOptions, log: Log) {
     answerMs: config.commitMs,
     idleMs: limits.http.idleMs,
     counters,
-    handle: routes({ ...config, access, limiter, queue, observe, throttle, openApi }),
+    handle: routes({ ...config, access, limiter, queue, observe, throttle, openApi, cors }),
+    replyLines: cors?.replyLines,
     events: observeRefusals(measures, requests.noteRefusal, logged),
     requestIdPrefix,
     labelField: 'traceparent',

@@ -65,10 +65,24 @@ async function jsonLog(level: string, lines: { write(line: string): void }): Pro
       base: { pid: process.pid },
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
+      serializers: {
+        err: (error: Error) => ({
+          ...pino.stdSerializers.err(error),
+          message: messageOf(error),
+          // A stack tells nothing of what a store cannot do now. Another thread has lost its class.
+          ...('failure' in error && error.failure !== 'defect' && { stack: undefined }),
+        }),
+      },
     },
     lines,
   );
   return log;
+}
+
+/** With the messages of the causes that are not in it already. */
+function messageOf({ message, cause }: Error): string {
+  const reason = cause instanceof Error ? messageOf(cause) : '';
+  return message.includes(reason) ? message : `${message}: ${reason}`;
 }
 
 async function textOf(colorize: boolean): Promise<(line: string) => string> {
@@ -77,11 +91,10 @@ async function textOf(colorize: boolean): Promise<(line: string) => string> {
   return pretty.prettyFactory({ colorize, ignore: 'pid', translateTime: 'SYS:HH:MM:ss' });
 }
 
-/** Whether the lines of an outage have all that is known. Another thread has lost its class. */
-export function isOutageOnly(error: Partial<StoreError>): boolean {
-  const { failure, message, cause } = error;
-  if (failure !== 'unavailable') return false;
-  return !(cause instanceof Error) || message?.includes(cause.message) === true;
+/** Whether the lines of an outage have all that is known. */
+export function isOutageOnly(error: Error | StoreError): boolean {
+  const isOutage = 'failure' in error && error.failure === 'unavailable';
+  return isOutage && messageOf(error) === error.message;
 }
 
 export interface LogEvents extends ListenerEvents {

@@ -1,4 +1,4 @@
-import { dirname } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { sessionsIn } from '../access/sessions.ts';
 import type { Setting } from '../config/command-line.ts';
 import { problems } from '../contract/problems.ts';
@@ -24,6 +24,7 @@ import { openReaderThread, type ReaderThread } from '../ops/reader.ts';
 import type { RefusedRequests } from '../ops/refused-requests.ts';
 import type { TokenFigureTable } from '../ops/token-figures.ts';
 import { startThread, version } from '../program.ts';
+import { commandOn, shellQuoted } from '../store/command-text.ts';
 import type { StoreLocation } from '../store/location.ts';
 import type { TableReader } from '../store/small-tables.ts';
 import type { SharedStore } from '../store/store.ts';
@@ -89,14 +90,19 @@ export async function openOperator(options: OperatorOptions) {
       // Most services are only probed.
       const { openConsole } = await import('../ops/routes.ts');
       const { promise } = store;
+      const { wholeText: location } = engineOf(config.store);
+      // A URL has no zone, and an address may.
+      const port = listener.origin.replace(/.*:/, '');
       return openConsole({
         ...shown,
         store,
         promise,
         version,
         log,
-        location: engineOf(config.store).wholeText,
-        settings: inForce(settings, new URL(listener.origin).port, options),
+        location,
+        settings: inForce(settings, port, options),
+        newToken: commandOn(location, 'token create NAME --role operate'),
+        newLink: commandOn(location, `open${addressFlags(config, port)}`),
         startedAtMs: performance.timeOrigin,
         refusedRequests: options.refusedRequests,
         backups: options.backups,
@@ -119,6 +125,11 @@ export async function openOperator(options: OperatorOptions) {
     },
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
+}
+
+function addressFlags({ opsHost, opsTls }: OperatorConfig, port: string): string {
+  const tls = opsTls ? ` --ops-tls-certificate ${shellQuoted(resolve(opsTls.certificate))}` : '';
+  return ` --ops-host ${shellQuoted(opsHost)} --ops-port ${port}${tls}`;
 }
 
 /** With what the service has chosen itself. */

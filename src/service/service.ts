@@ -114,7 +114,8 @@ async function watch(files: TlsFiles, log: Log): Promise<CertificateWatch> {
 }
 
 function ensureToken(store: SharedStore, config: ServiceConfig): Promise<boolean> {
-  return ensureFirstToken(store, engineOf(config.store).firstTokenFile, Date.now());
+  const { wholeText, firstTokenFile } = engineOf(config.store);
+  return ensureFirstToken(store, wholeText, firstTokenFile, Date.now());
 }
 
 async function openOperatorPort(

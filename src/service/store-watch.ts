@@ -1,5 +1,5 @@
 import { limits } from '../limits.ts';
-import { ageText } from '../quantity-text.ts';
+import { ageText, numberText } from '../quantity-text.ts';
 import type { CommitPromise, SharedStore } from '../store/store.ts';
 import type { Log } from './log.ts';
 
@@ -72,7 +72,7 @@ function tellOutages(log: Log, nowMs: () => number) {
       const { sinceMs, untilMs, refused } = outage;
       outage = undefined;
       const seconds = ((untilMs - sinceMs) / 1_000).toFixed(1);
-      const text = `creates are stored again after ${seconds} s; requests refused: ${refused}`;
+      const text = `creates are stored again after ${seconds} s; requests refused: ${numberText(refused)}`;
       log.info({ since: isoTime(sinceMs), refused }, text);
     },
   };

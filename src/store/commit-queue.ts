@@ -1,4 +1,5 @@
 import { limits } from '../limits.ts';
+import { intervalText } from '../quantity-text.ts';
 import { type SharedCounter, sharedCounter } from '../threads/shared-counter.ts';
 import { setDeadline } from './deadline.ts';
 import { StoreError } from './errors.ts';
@@ -75,7 +76,7 @@ export function createCommitQueue(
   let overdue = 0;
   const tooLate = new StoreError(
     'unavailable',
-    `the store has not stored a plant within ${bounds.commitMs} ms`,
+    `the store has not stored a plant within ${intervalText(bounds.commitMs)}`,
   );
 
   /** Adds a plant to the next transaction. Only a `queued` plant is settled. */

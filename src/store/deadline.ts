@@ -6,9 +6,10 @@
  */
 export function setDeadline(ms: number, callBack: () => void): () => void {
   let due: NodeJS.Immediate | undefined;
-  const timer = setTimeout(() => {
+  const wait = () => {
     due = setImmediate(callBack);
-  }, ms);
+  };
+  const timer = setTimeout(wait, Math.max(0, ms));
   return () => {
     clearTimeout(timer);
     clearImmediate(due);

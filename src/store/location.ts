@@ -53,10 +53,14 @@ export const sqliteCompanions = ['-wal', '-shm', '-journal'];
 
 export const firstTokenName = 'first-start.token';
 
-/** The location as a URL without a password. */
-export function postgresText({ hosts, user, database }: PostgresLocation): string {
+/** The location as a URL without a password, with the parameters that lead to the store. */
+export function postgresText({ hosts, user, database, tls, options }: PostgresLocation): string {
   const hostList = hosts.map(({ host, port }) => `${hostText(host)}:${port}`).join(',');
-  return `postgres://${encodeURIComponent(user)}@${hostList}/${encodeURIComponent(database)}`;
+  const named = Object.entries({ ...tls, options }).filter(([, value]) => value);
+  const parameters = new URLSearchParams(named as [string, string][]);
+  parameters.delete('sslmode', 'prefer');
+  const place = `${encodeURIComponent(user)}@${hostList}/${encodeURIComponent(database)}`;
+  return `postgres://${place}${parameters.size > 0 ? `?${parameters}` : ''}`;
 }
 
 function hostText(host: string): string {

@@ -5,12 +5,15 @@ import { namesOfNoToken } from './tokens.ts';
 /** The version of the tables that this program makes, in both engines. */
 export const schemaVersion = 10;
 
+/** The versions of the tables of earlier releases, by the release. This program upgrades them. */
+export type ReleasedVersions = Readonly<Record<string, number>>;
+
 /**
- * @param released the earlier versions that this program upgrades
+ * @param released of the engine of the store
  * @returns for any other version, what is wrong with a store: a sentence without its subject
  */
-export function unknownVersion(version: number, released: readonly number[]): string | undefined {
-  if (version === schemaVersion || released.includes(version)) return undefined;
+export function unknownVersion(version: number, released: ReleasedVersions): string | undefined {
+  if (version === schemaVersion || Object.values(released).includes(version)) return undefined;
   return version > schemaVersion
     ? `was made by a newer plant-store (schema ${version}, this one knows ${schemaVersion}); ` +
         'run that version or a later one'

@@ -66,9 +66,9 @@ function isOfZlib(error: unknown): error is Error {
   return error instanceof Error && 'code' in error && /^(?:Z_|ZSTD_)/.test(String(error.code));
 }
 
-const utf8Mark = [0xef, 0xbb, 0xbf];
+const markBytesMax = 4;
 
-/** Neither JSON nor CSV has the mark, and many programs write it. */
+/** Neither JSON nor CSV has the mark of UTF-8, and many programs write it. @throws FileError */
 async function* withoutMark(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let start: Buffer | undefined = Buffer.alloc(0);
   for await (const chunk of chunks) {
@@ -77,7 +77,7 @@ async function* withoutMark(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffe
       continue;
     }
     start = Buffer.concat([start, chunk]);
-    if (start.length < utf8Mark.length) continue;
+    if (start.length < markBytesMax) continue;
     yield afterMark(start);
     start = undefined;
   }
@@ -85,6 +85,12 @@ async function* withoutMark(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffe
 }
 
 function afterMark(start: Buffer): Buffer {
-  const hasMark = utf8Mark.every((byte, index) => start[index] === byte);
-  return hasMark ? start.subarray(utf8Mark.length) : start;
+  const bytes = start.toString('latin1', 0, markBytesMax);
+  // No text has a zero: wider units have one in each letter of ASCII.
+  if (/^(?:\xff\xfe|\xfe\xff)|\0/.test(bytes)) {
+    const bits = bytes.includes('\0\0') ? 32 : 16;
+    const name = `UTF-${bits}${/^[\xfe\0]/.test(bytes) ? 'BE' : 'LE'}`;
+    throw new FileError(`is in ${name}; convert it with: iconv -f ${name} -t UTF-8`);
+  }
+  return bytes.startsWith('\xef\xbb\xbf') ? start.subarray(3) : start;
 }

@@ -20,6 +20,26 @@ test('a request waits for one read, also while failed reads are tried again more
   assert.equal(reads, before + 1, 'the next read is good enough for both');
 });
 
+test('a read that takes longer than its interval is followed by the next, without a word of Node', async () => {
+  const warnings: Error[] = [];
+  const note = (warning: Error) => void warnings.push(warning);
+  process.on('warning', note);
+  const reads = Promise.withResolvers<void>();
+  let count = 0;
+  using refresh = openRefresh({
+    async read() {
+      const beganMs = performance.now();
+      while (performance.now() - beganMs < 5);
+      if ((count += 1) === 3) reads.resolve();
+    },
+    ...{ everyMs: 1, retryMs: 1, staleMs: 1, againMs: () => 0, onError: assert.ifError },
+  });
+  await refresh.readFirst();
+  await reads.promise;
+  process.off('warning', note);
+  assert.deepEqual(warnings, []);
+});
+
 test('requests at one time share one read, and reads for requests keep their distance', async () => {
   const againMs = 100;
   const readsMs: number[] = [];

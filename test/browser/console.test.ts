@@ -80,6 +80,10 @@ describe('the console', { skip: withoutChromium(), concurrency: 2 }, () => {
     await page.keyboard.type('ps_wrong');
     await page.keyboard.press('Enter');
     await page.getByRole('alert').getByText('This token is unknown').waitFor();
+    const { port } = new URL(started.server.opsUrl);
+    const command = `open --ops-host 127.0.0.1 --ops-port ${port} --store sqlite:${started.store}`;
+    await page.locator('code', { hasText: command }).waitFor();
+    assert.doesNotMatch(started.server.stderr(), /\(node:/);
     await assertAccessible(page);
     await signIn(page, started);
     await heading(page, 'Overview').and(focused(page)).waitFor();

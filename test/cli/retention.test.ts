@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { nextInSeries, unkept } from '../../src/backup/series.ts';
-import { retention } from '../../src/config/values.ts';
+import { retention, retentionText } from '../../src/config/values.ts';
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
@@ -14,6 +14,7 @@ type MadeAt = Pick<ReturnType<typeof nextInSeries>, 'clockMs' | 'seriesMs'>;
 /** The series that is left of backups at these times of the clock, with rules after each. */
 function afterBackupsAt(clock: readonly number[], rules: string): MadeAt[] {
   const parsed = retention(rules);
+  assert.equal(retentionText(parsed), rules);
   let series: MadeAt[] = [];
   for (const clockMs of clock) {
     const { isFar, ...made } = nextInSeries(series, clockMs);
@@ -82,7 +83,7 @@ test('each period of a rule keeps exactly its newest backup', () => {
   fc.assert(
     fc.property(times, rule, (all, { withinMs, everyMs }) => {
       const series = all.sort((a, b) => a - b).map((ms) => ({ clockMs: ms, seriesMs: ms }));
-      const gone = new Set(unkept(series, [{ withinMs, everyMs }]));
+      const gone = new Set(unkept(series, [{ withinMs, everyMs, text: '' }]));
       const periodOf = (ms: number) => Math.floor(ms / everyMs);
       for (const [index, backup] of series.entries()) {
         const isRecent = Number(all.at(-1)) - backup.seriesMs <= withinMs;

@@ -56,9 +56,9 @@ describe('a URL of PostgreSQL', () => {
     test(`${url} is understood as libpq would`, () => {
       const location = postgresLocation(url, env);
       assert.deepEqual(location, { ...plain, url, ...meaning });
-      const { hosts, user, database } = location;
+      const { hosts, user, database, tls, options } = location;
       const shown = postgresLocation(postgresText(location), env);
-      assert.deepEqual([shown.hosts, shown.user, shown.database], [hosts, user, database]);
+      assert.partialDeepStrictEqual(shown, { hosts, user, database, tls, options });
     });
   }
 });

@@ -1,4 +1,4 @@
-import { spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, chownSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,13 +15,19 @@ export function lacksPgBouncer(t: TestContext): boolean {
 
 const nobody = 65_534;
 
+export interface PgBouncer {
+  /** Of the database behind it. */
+  readonly url: string;
+  start(): Promise<void>;
+  /** Resolves at its end. */
+  kill(): Promise<void>;
+}
+
 /**
  * Starts a PgBouncer that lends its connections for one transaction at a time. All clients of a
  * database have one connection between them, so that each gets what another one has left.
- *
- * @returns the URL of the database behind it
  */
-export async function startPgBouncer(owner: Owner, url: string): Promise<string> {
+export async function startPgBouncer(owner: Owner, url: string): Promise<PgBouncer> {
   const folder = await temporaryFolder(owner);
   const [{ port, pathname }, ownPort] = [new URL(url), await freePort()];
   const config = join(folder, 'pgbouncer.ini');
@@ -38,21 +44,33 @@ pool_mode = transaction
 default_pool_size = 1
 ignore_startup_parameters = options
 server_login_retry = 1
+server_connect_timeout = 2
 `,
   );
   chmodSync(folder, 0o755);
   // It does not run as root.
   const isRoot = process.getuid?.() === 0;
   if (isRoot) chownSync(config, nobody, nobody);
-  const child = spawn('pgbouncer', [...(isRoot ? ['-u', 'nobody'] : []), config], {
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
-  owner.after(() => child.kill('SIGKILL'));
-  let printed = '';
-  child.stderr.setEncoding('utf8').on('data', (chunk: string) => (printed += chunk));
-  while (!printed.includes('process up')) {
-    await Promise.race([once(child.stderr, 'data'), once(child, 'exit')]);
-    if (child.exitCode !== null) throw new Error(printed);
+  let child: ChildProcess | undefined;
+
+  async function start(): Promise<void> {
+    const started = spawn('pgbouncer', [...(isRoot ? ['-u', 'nobody'] : []), config], {
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    child = started;
+    let printed = '';
+    started.stderr.setEncoding('utf8').on('data', (chunk: string) => (printed += chunk));
+    while (!printed.includes('process up')) {
+      await Promise.race([once(started.stderr, 'data'), once(started, 'exit')]);
+      if (started.exitCode !== null) throw new Error(printed);
+    }
   }
-  return `postgres://postgres@127.0.0.1:${ownPort}${pathname}`;
+
+  async function kill(): Promise<void> {
+    if (child?.kill('SIGKILL')) await once(child, 'exit');
+  }
+
+  owner.after(kill);
+  await start();
+  return { url: `postgres://postgres@127.0.0.1:${ownPort}${pathname}`, start, kill };
 }

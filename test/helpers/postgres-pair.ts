@@ -26,7 +26,7 @@ export async function startPair(owner: Owner): Promise<PostgresPair> {
 }
 
 /** From now on the primary's commits wait for its standby. */
-async function waitForStandby(primary: PostgresServer): Promise<void> {
+export async function waitForStandby(primary: PostgresServer): Promise<void> {
   await primary.query("ALTER SYSTEM SET synchronous_standby_names = '*'");
   await primary.query('SELECT pg_reload_conf()');
   await untilRow(primary, "SELECT FROM pg_stat_replication WHERE sync_state = 'sync'");

@@ -72,7 +72,11 @@ export async function startPostgres(
 }
 
 /** Starts a standby, which streams from the server and takes no writes. The server restarts first. */
-export async function startStandby(owner: Owner, primary: PostgresServer): Promise<PostgresServer> {
+export async function startStandby(
+  owner: Owner,
+  primary: PostgresServer,
+  settings: PostgresSettings = {},
+): Promise<PostgresServer> {
   await primary.stop('fast');
   const own = inReverse(owner);
   const folder = join(await temporaryFolder(own), 'data');
@@ -81,6 +85,8 @@ export async function startStandby(owner: Owner, primary: PostgresServer): Promi
   await primary.start();
   return serverIn(own, folder, {
     primary_conninfo: `host=127.0.0.1 port=${primary.port} user=postgres`,
+    wal_retrieve_retry_interval: '200ms',
+    ...settings,
   });
 }
 
@@ -133,7 +139,7 @@ export async function serverIn(
   folder: string,
   settings: PostgresSettings = {},
 ): Promise<PostgresServer> {
-  const port = await freePort();
+  const port = Number(settings['port'] ?? (await freePort()));
   const all = {
     listen_addresses: '127.0.0.1',
     port: `${port}`,

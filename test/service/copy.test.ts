@@ -229,7 +229,7 @@ test('what the target has under the same ids is not overwritten, what only it ha
   assert.deepEqual([code, created, same, taken, onlyInTarget], [1, 1, 102, 3, 2]);
   assert.match(
     stderr,
-    /3 ids belong to different plants in the target \(-9007199254740993, -1, 5\), which were not changed, and 2 plants are only in the target \(-77, 9223372036854775806\)\n$/,
+    /3 ids belong to different plants in the target \(-9007199254740993, -1, 5\), which were not changed, and the target alone has 2 plants \(-77, 9223372036854775806\)\n$/,
   );
   const [other] = await inDatabase('SELECT name FROM plants WHERE id = 5');
   assert.equal(other?.['name'], 'Other');

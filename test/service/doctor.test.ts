@@ -3,10 +3,10 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { assertSound, diagnose as diagnoseStore } from '../helpers/diagnosis.ts';
 import { mounted } from '../helpers/mounts.ts';
 import {
   create,
-  type Ended,
   oneThread,
   runProgram,
   startServer,
@@ -18,49 +18,7 @@ import { runHere } from '../helpers/run-here.ts';
 import { skipVisibly } from '../helpers/skips.ts';
 import { alterStore, newStore } from '../helpers/store-file.ts';
 
-interface Diagnosis {
-  readonly code: number | null;
-  /** What each line says, its level first, by the name of the check. */
-  readonly lines: Readonly<Record<string, string>>;
-}
-
-async function diagnose(store: string, variables: Record<string, string> = {}): Promise<Diagnosis> {
-  return diagnosis(await runHere(['doctor', '--store', `sqlite:${store}`], variables));
-}
-
-/** For what doctor finds out about its own process. */
-async function diagnoseInProcess(
-  store: string,
-  variables: Record<string, string>,
-): Promise<Diagnosis> {
-  return diagnosis(await runProgram(['doctor', '--store', `sqlite:${store}`], variables));
-}
-
-function diagnosis({ code, stdout, stderr }: Ended): Diagnosis {
-  assert.equal(stderr, '');
-  const lines = stdout.trimEnd().split('\n');
-  const parsed = lines.map(
-    (line) =>
-      /^(ok|warning|error) +(\S+(?: \S+)*) {2,}(.*)$/.exec(line) ??
-      assert.fail(`not a finding: ${line}`),
-  );
-  return {
-    code,
-    lines: Object.fromEntries(
-      parsed.map(([, level, name = '', says]) => [name, `${level} ${says}`]),
-    ),
-  };
-}
-
-/** Of a machine and its operator: these lines may be warnings for a sound store. */
-const ofMachine = ['user', 'file system', 'free space'];
-
-function assertSound({ code, lines }: Diagnosis): void {
-  assert.equal(code, 0);
-  for (const [name, line] of Object.entries(lines)) {
-    assert.match(line, ofMachine.includes(name) ? /^(ok|warning) / : /^ok /, name);
-  }
-}
+const diagnose = (path: string) => diagnoseStore(`sqlite:${path}`);
 
 /** A store with two plants, on which no server runs. */
 async function quietStore(t: TestContext): Promise<string> {
@@ -78,6 +36,8 @@ test('doctor checks a store on which no server runs, also one that was killed, a
   const found = await diagnose(store);
   assertSound(found);
   assert.deepEqual(readFileSync(store), before);
+  const { stdout } = await runHere(['doctor', '--store', `sqlite:${store}`]);
+  assert.match(stdout, /^ok +schema +a plant store$/m);
 
   const server = await startServer(t, store, oneThread);
   assert.equal((await create(server.plantsUrl, { id: 9, name: 'Ash' })).status, 200);
@@ -166,5 +126,5 @@ test('the service does not start on a network file system, and makes nothing', {
     /^plant-store: file system: NFS is shared by machines.*; name a store on a local disk with --store\n$/,
   );
   assert(!existsSync(dirname(store)));
-  assert.equal((await diagnoseInProcess(store, onNfs)).code, 1);
+  assert.equal((await diagnoseStore(`sqlite:${store}`, onNfs, runProgram)).code, 1);
 });

@@ -26,19 +26,24 @@ test('healthcheck ends with 0 while the service stores creates, and with 1 after
   assert.deepEqual([stopped.code, stopped.stdout], [1, '']);
   assert.match(
     stopped.stderr,
-    /^plant-store: no service answers at 127\.0\.0\.1 port \d+ \(.*ECONNREFUSED.*\)\n$/,
+    /^plant-store: no service answers at 127\.0\.0\.1 port \d+ \(.*ECONNREFUSED.*\); start the service, or name its port with --ops-host and --ops-port\n$/,
   );
 });
 
-test('healthcheck tells another program, and a service without a port for operators', async (t) => {
+test('healthcheck and open tell another program, and a service without a port for operators', async (t) => {
   const other = createServer((_, reply) => reply.end('{"status":"up"}')).listen(0, '127.0.0.1');
   t.after(() => other.close());
   await once(other, 'listening');
-  const { code, stderr } = await check((other.address() as AddressInfo).port);
-  assert.equal(code, 1);
-  assert.match(stderr, /\(the reply is not from Plant Store\)\n$/);
-
-  const off = await runHere(['healthcheck', '--ops-port', 'off']);
-  assert.equal(off.code, 1);
-  assert.match(off.stderr, /^plant-store: --ops-port off leaves no port to ask for the health\n$/);
+  const { port } = other.address() as AddressInfo;
+  for (const [command, purpose] of [
+    ['healthcheck', 'ask for the health'],
+    ['open', 'open the console'],
+  ] as const) {
+    const found = await runHere([command, '--ops-port', `${port}`]);
+    assert.deepEqual([found.code, found.stdout], [1, '']);
+    assert.match(found.stderr, /\(the reply is not from Plant Store\); start the service, or/);
+    const off = await runHere([command, '--ops-port', 'off']);
+    assert.equal(off.code, 1);
+    assert.equal(off.stderr, `plant-store: --ops-port off leaves no port to ${purpose}\n`);
+  }
 });

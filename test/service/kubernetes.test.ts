@@ -12,6 +12,7 @@ import * as core from 'kubernetes-models/v1';
 import ts from 'typescript';
 import { parse, parseAllDocuments } from 'yaml';
 import { limits } from '../../src/limits.ts';
+import { version } from '../../src/program.ts';
 import { listenFor } from '../helpers/free-port.ts';
 import { pause } from '../helpers/pause.ts';
 import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
@@ -62,6 +63,7 @@ test('the manifests have the form that Kubernetes asks for, and the kinds that a
     new Kind(manifest).validate();
   }
   assert.deepEqual(errorsOfTypes(), []);
+  assert(container.image.endsWith(`:${version}`));
   assert.deepEqual(
     manifests.map(({ kind }) => kind),
     ['Secret', 'Deployment', 'Service', 'PodDisruptionBudget', 'NetworkPolicy'],

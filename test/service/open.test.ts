@@ -1,7 +1,4 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { after, test } from 'node:test';
 import { oneThread, startServerOnNewStore } from '../helpers/program.ts';
 import { runHere } from '../helpers/run-here.ts';
@@ -31,22 +28,4 @@ test('open prints a link to the console that signs in', async () => {
   assert.match(inJson.url, linkForm);
   const validMs = Date.parse(inJson.expiresAt) - beganMs;
   assert(validMs >= 60_000 && validMs < 70_000, `${validMs}`);
-});
-
-test('open makes no link where no Plant Store answers', async (t) => {
-  const other = createServer((_, reply) => reply.end('{"status":"up"}')).listen(0, '127.0.0.1');
-  t.after(() => other.close());
-  await once(other, 'listening');
-  const { port: wrong } = other.address() as AddressInfo;
-  const found = await runHere([
-    'open',
-    '--store',
-    `sqlite:${server.store}`,
-    '--ops-port',
-    `${wrong}`,
-  ]);
-  assert.deepEqual([found.code, found.stdout], [1, '']);
-  assert.match(found.stderr, /\(the reply is not from Plant Store\)\n$/);
-  const off = await runHere(['open', '--ops-port', 'off']);
-  assert.match(off.stderr, /^plant-store: --ops-port off leaves no port to open the console\n$/);
 });

@@ -133,7 +133,10 @@ test('an operator who is refused gets the reply of the catalogue:', async (t) =>
       await t.test(
         `${operatorProblems[name].code} for ${JSON.stringify(bytes.slice(0, 60))}`,
         async (t) => {
-          assertProvoked(await exchange(t, shared.port, bytes), name);
+          const message = assertProvoked(await exchange(t, shared.port, bytes), name);
+          const [command] = message.match(/"plant-store .*"/) ?? [];
+          if (command) assert(command.includes(` --store sqlite:${shared.store}`), command);
+          if (command?.includes(' open')) assert(command.includes(` --ops-port ${shared.port} `));
         },
       );
     }

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { assertSound, diagnose } from '../helpers/diagnosis.ts';
 import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
 import { makeStore } from '../helpers/postgres-connection.ts';
 import { create, oneThread, startServer } from '../helpers/program.ts';
@@ -10,25 +13,6 @@ const timeout = 30_000;
 
 const server = await startPostgres({ after });
 
-interface Diagnosis {
-  readonly code: number | null;
-  /** What each line says, its level first, by the name of the check. */
-  readonly lines: Readonly<Record<string, string>>;
-}
-
-async function diagnose(url: string): Promise<Diagnosis> {
-  const { code, stdout, stderr } = await runHere(['doctor', '--json', '--store', url]);
-  assert.equal(stderr, '');
-  const found = stdout
-    .trimEnd()
-    .split('\n')
-    .map((line) => JSON.parse(line));
-  return {
-    code,
-    lines: Object.fromEntries(found.map(({ check, level, says }) => [check, `${level} ${says}`])),
-  };
-}
-
 /** A new database whose owner is a role of its own, without further rights. */
 async function databaseOf(role: string): Promise<string> {
   const url = await server.makeDatabase();
@@ -37,20 +21,16 @@ async function databaseOf(role: string): Promise<string> {
   return url.replace('//postgres@', `//${role}@`);
 }
 
-/** Of a machine and its operator: these lines may be warnings for a sound store. */
-const ofMachine = ['user'];
-
 test('doctor reads back what is in force in a database while a service runs on it', async (t) => {
   const url = await databaseOf('gardener');
   const { plantsUrl } = await startServer(t, url, oneThread);
   for (const id of [-3, 8])
     assert.equal((await create(plantsUrl, { id, name: 'Alder' })).status, 200);
 
-  const { code, lines } = await diagnose(url);
+  const found = await diagnose(url);
 
-  assert.equal(code, 0);
-  for (const [name, line] of Object.entries(lines))
-    assert.match(line, ofMachine.includes(name) ? /^(ok|warning) / : /^ok /, name);
+  assertSound(found);
+  const { lines } = found;
   assert.match(
     lines['connection'] ?? '',
     /^ok to PostgreSQL \d+\.\d+ at 127\.0\.0\.1:\d+ in \d+\.\d ms; a round trip takes \d+\.\d\d ms$/,
@@ -66,6 +46,12 @@ test('doctor reads back what is in force in a database while a service runs on i
   );
   assert.equal(lines['role'], 'ok gardener has the privileges that the service needs');
   assert.equal(lines['schema'], 'ok a plant store, schema 10');
+  assert.equal(lines['test write'], 'ok plants come back as they were sent, and were rolled back');
+  const left = await server.query(
+    'SELECT count(*)::int AS plants FROM plants',
+    nameOfDatabase(url),
+  );
+  assert.deepEqual(left, [{ plants: 2 }]);
 });
 
 test('doctor says which privilege a role lacks, and that a superuser is too much', {
@@ -79,18 +65,11 @@ test('doctor says which privilege a role lacks, and that a superuser is too much
 
   const { code, lines } = await diagnose(asHelper);
   assert.equal(code, 1);
-  assert.equal(
-    lines['role'],
-    'error helper lacks privileges that the service needs; GRANT SELECT, UPDATE ON plant_store TO helper',
-  );
-
-  for (
-    let { role = '' } = lines;
-    role.startsWith('error');
-    { role = '' } = (await diagnose(asHelper)).lines
-  ) {
-    await change(/GRANT .* ON .* TO helper/.exec(role)?.[0] ?? assert.fail(role));
-  }
+  const [, grants = ''] =
+    /^error helper lacks privileges that the service needs; (GRANT .*)$/.exec(`${lines['role']}`) ??
+    assert.fail(lines['role']);
+  assert.match(grants, /GRANT SELECT, UPDATE ON public.plant_store TO helper(;|$)/);
+  await change(grants);
   assert.equal(
     (await diagnose(asHelper)).lines['role'],
     'ok helper has the privileges that the service needs',
@@ -114,6 +93,12 @@ test('doctor says which privilege a role lacks, and that a superuser is too much
   assert.equal(signedIn.status, 200);
   assert.equal((await runHere(['token', 'revoke', 'alice', '--store', asHelper])).code, 0);
 
+  await server.query('CREATE ROLE node LOGIN');
+  const page = readFileSync(join(import.meta.dirname, '../../docs/operate/postgres.md'), 'utf8');
+  await change(/(?<=```sql\n)GRANT[^`]*/.exec(page)?.[0] ?? assert.fail('no grants on the page'));
+  const asNode = (await diagnose(url.replace('//owner', '//node'))).lines;
+  assert.match(`${asNode['role']} ${asNode['test write']}`, /^ok .* ok /);
+
   assert.match(
     (await diagnose(url.replace('//owner', '//postgres'))).lines['role'] ?? '',
     /^warning postgres is a superuser/,
@@ -130,4 +115,56 @@ test('doctor says what is wrong with the durability of a database, and ends with
     lines['durability'] ?? '',
     /^error with fsync=off, a crash of the machine .* --accept-lost-commits$/,
   );
+});
+
+/** What another than this program does to the table of plants, and what takes it back. */
+const onPlants: Record<string, [change: string, says: RegExp]> = {
+  'a trigger that changes a name': [
+    `CREATE FUNCTION trimmed() RETURNS trigger LANGUAGE plpgsql AS
+       $$ BEGIN NEW.name = trim(NEW.name); RETURN NEW; END $$;
+     CREATE TRIGGER tidy BEFORE INSERT ON plants FOR EACH ROW EXECUTE FUNCTION trimmed()`,
+    /^error a plant is not stored as it was sent; ALTER TABLE public.plants DISABLE TRIGGER tidy$/,
+  ],
+  'a trigger that refuses a plant at the commit': [
+    `CREATE FUNCTION no() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$;
+     CREATE CONSTRAINT TRIGGER no AFTER INSERT ON plants DEFERRABLE INITIALLY DEFERRED
+       FOR EACH ROW EXECUTE FUNCTION no()`,
+    /^error a plant is not stored \(no\); ALTER TABLE public.plants DISABLE TRIGGER no/,
+  ],
+  'a policy': [
+    `ALTER TABLE plants ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY`,
+    /^error a plant is not stored \(.* row-level security .*\); ALTER TABLE public.plants DISABLE ROW LEVEL SECURITY$/,
+  ],
+};
+
+test('doctor finds what changes or refuses a plant, and what it says to paste ends this', async () => {
+  const url = await databaseOf('tidy');
+  await makeStore(url);
+  for (const [change, says] of Object.values(onPlants)) {
+    await server.query(change, nameOfDatabase(url));
+    const { code, lines } = await diagnose(url);
+    assert.equal(code, 1);
+    assert.match(lines['test write'] ?? '', says);
+    const [remedy = ''] = /ALTER TABLE .*/.exec(lines['test write'] ?? '') ?? [];
+    await server.query(remedy, nameOfDatabase(url));
+    assert.match((await diagnose(url)).lines['test write'] ?? '', /^ok /);
+  }
+});
+
+test('doctor and serve end with the statement for a schema that is missing or closed', async () => {
+  const url = await server.makeDatabase();
+  await server.query('CREATE ROLE "Guest" LOGIN');
+  const asGuest = `${url.replace('//postgres', '//Guest')}?options=-csearch_path%3Dgarden`;
+  for (const says of [
+    /the database has no schema of the search path; (CREATE SCHEMA garden AUTHORIZATION "Guest"), or name/,
+    /the role "Guest" may not look into the schema garden, .*; (GRANT USAGE ON SCHEMA garden TO "Guest"), or/,
+    /there is no store yet, and the role "Guest" may not make one; (GRANT CREATE ON SCHEMA garden TO "Guest"), or/,
+  ]) {
+    const found =
+      says.exec((await diagnose(asGuest)).lines['schema'] ?? '') ?? assert.fail(`${says}`);
+    await assert.rejects(makeStore(asGuest), says);
+    const [, remedy = ''] = found;
+    await server.query(remedy.replace('AUTHORIZATION "Guest"', ''), nameOfDatabase(url));
+  }
+  await makeStore(asGuest);
 });

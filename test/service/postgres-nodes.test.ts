@@ -10,13 +10,11 @@ import {
   oneThread,
   type RunningServer,
   startServer,
-  temporaryFolder,
 } from '../helpers/program.ts';
 import { runHere } from '../helpers/run-here.ts';
 import { startProxy } from '../helpers/tcp-proxy.ts';
 import { underWay } from '../helpers/under-way.ts';
-import { startLoad } from '../torture/postgres/load.ts';
-import { plantsIn } from '../torture/postgres/stored.ts';
+import { plantsIn } from '../torture/history/stored.ts';
 
 const database = await startPostgres({ after }, { log_lock_waits: 'on', deadlock_timeout: '20ms' });
 const url = await database.makeDatabase();
@@ -114,30 +112,6 @@ test('a node that stands still for longer than a create may take still acknowled
   child.kill('SIGCONT');
 
   assert.equal((await reply).status, 200);
-});
-
-test('when a node is killed, another goes on; retries there of what was unknown get 200, and nothing is lost', async (t) => {
-  const url = await database.makeDatabase();
-  const [killed, other] = await Promise.all([
-    startServer(t, url, oneThread),
-    startServer(t, url, oneThread),
-  ]);
-  const load = startLoad(await temporaryFolder(t), Math.floor(Math.random() * 2 ** 24), 25);
-  for (const node of [killed, other]) load.add(node);
-  await load.acknowledged(20);
-
-  await killed.stop('SIGKILL');
-
-  await load.acknowledged(20);
-  load.add(await startServer(t, url, oneThread));
-  await load.acknowledged(20);
-  const { statuses, cut } = load.seen();
-  assert.equal(statuses[503], undefined);
-  assert(cut > 0);
-  const { violations, counts } = await load.end(() => plantsIn(url));
-  assert.deepEqual(violations, []);
-  // Not all that were cut: a request with a wrong token is not sent again.
-  assert(counts.retriedUnknown > 0);
 });
 
 /**

@@ -83,7 +83,7 @@ test('a schema that the URL names holds the store, although the pooler drops the
 });
 
 async function behindPooler(t: TestContext, url: string, parameters = '') {
-  const pooled = await startPgBouncer(t, url);
+  const { url: pooled } = await startPgBouncer(t, url);
   const { plantsUrl } = await startServer(t, `${pooled}${parameters}`, oneThread);
   const other = new pg.Client({ connectionString: pooled });
   other.on('error', () => undefined);

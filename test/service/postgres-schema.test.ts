@@ -73,11 +73,3 @@ test('a store whose tables were changed is refused, and the difference is named'
     await assert.rejects(makeStore(url), says);
   }
 });
-
-test('no store is made where there is no schema for its tables', async () => {
-  const url = await server.makeDatabase();
-  await assert.rejects(
-    makeStore(`${url}?options=-csearch_path%3Dnowhere`),
-    /no schema of the search path/,
-  );
-});

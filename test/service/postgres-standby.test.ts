@@ -4,18 +4,9 @@ import { limits } from '../../src/limits.ts';
 import type { Readiness } from '../../src/ops/contract.ts';
 import { nameOfDatabase } from '../helpers/postgres.ts';
 import { startPair, untilRow } from '../helpers/postgres-pair.ts';
-import {
-  create,
-  createdAtLast,
-  oneThread,
-  startServer,
-  temporaryFolder,
-} from '../helpers/program.ts';
+import { create, createdAtLast, oneThread, startServer } from '../helpers/program.ts';
 import { underWay } from '../helpers/under-way.ts';
-import { untilRefused } from '../torture/postgres/faults.ts';
-import { startLoad } from '../torture/postgres/load.ts';
-import { accountOf, assertPromisesKept } from '../torture/postgres/promises.ts';
-import { plantsIn } from '../torture/postgres/stored.ts';
+import { plantsIn } from '../torture/history/stored.ts';
 
 const pair = await startPair({ after });
 const ofImpatient = await pair.primary.makeDatabase();
@@ -115,25 +106,3 @@ test('while no standby answers, what nodes have given up does not stay with the 
 
 /** Of the main thread and of each that answers requests. */
 const poolSize = limits.postgres.batchesMax + 1;
-
-test('when the primary is killed and its standby promoted, nodes that know both go on there, and nothing is lost', async (t) => {
-  const { primary, standby, makeDatabase } = pair;
-  const url = await makeDatabase();
-  const nodes = await Promise.all([startServer(t, url, oneThread), startServer(t, url, oneThread)]);
-  const load = startLoad(await temporaryFolder(t), Math.floor(Math.random() * 2 ** 24), 25);
-  for (const node of nodes) load.add(node);
-
-  const failOver = async () => {
-    await primary.kill();
-    await untilRefused({ nodes, load });
-    await standby.query('SELECT pg_promote()');
-  };
-  const account = await accountOf(load, failOver, 30);
-
-  const { violations, counts } = await load.end(() =>
-    plantsIn(url.replace(`127.0.0.1:${primary.port},`, '')),
-  );
-  t.diagnostic(JSON.stringify({ ...account, counts }));
-  assert.deepEqual(violations, []);
-  assertPromisesKept(account);
-});

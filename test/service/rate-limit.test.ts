@@ -37,7 +37,7 @@ test('a token may send its burst over all threads, and is then told when to come
   assert.deepEqual(await reply.json(), {
     error: 42900,
     message:
-      'The token may send creates at 2/h, and 5 at once. This plant was not stored; retry in 1800 s.',
+      'The token may send creates at 2/h, and 5 at once. This plant was not stored; retry in 1,800 s.',
   });
 });
 

@@ -58,6 +58,30 @@ test('the reference page and all that it loads are served to everybody, by GET a
   }
 });
 
+test('a browser that asks for HTML at the root or the base path is sent to the page, and nobody else', async (t) => {
+  const garden = await startServerOnNewStore(t, ...oneThread, '--base-path', '/garden');
+  const browser = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
+  for (const [{ port }, target, method, accept, page] of [
+    [sharedServer(), '/', 'GET', browser, '/docs'],
+    [sharedServer(), '/?a=b', 'HEAD', 'application/json, TEXT/HTML ; q=0.1', '/docs'],
+    [garden, '/', 'GET', browser, '/garden/docs'],
+    [garden, '/garden', 'GET', browser, '/garden/docs'],
+    [garden, '/garden/', 'HEAD', browser, '/garden/docs'],
+    [sharedServer(), '/', 'GET', undefined],
+    [sharedServer(), '/', 'GET', '*/*'],
+    [sharedServer(), '/', 'GET', 'application/json, text/html;q=0'],
+    [sharedServer(), '/', 'POST', browser],
+    [sharedServer(), '/plant', 'GET', browser],
+  ] as const) {
+    const connection = await connectRaw(t, port);
+    connection.send(request(target, method, { Accept: accept, 'Content-Length': '0' }));
+    const reply = await connection.reply(method === 'HEAD' ? method : undefined);
+    assert.equal(reply.headers.get('location'), page, target);
+    if (page) assert.equal(reply.status, 302);
+    else assertRefusal(reply, 'pathUnknown');
+  }
+});
+
 test('beside the page there is nothing, and it takes no other method', async (t) => {
   const connection = await connectRaw(t, sharedServer().port);
   for (const target of [

@@ -23,6 +23,7 @@ import {
   create,
   type Ended,
   oneThread,
+  programInShell,
   type RunningServer,
   runProgram,
   startServer,
@@ -234,12 +235,45 @@ test('serve on a port that another server has ends with 1, one line that names i
 
 test('serve with a --host that is no address of this machine ends with 1 and one line that names it', async (t) => {
   const store = `sqlite:${await storePath(t)}`;
-  for (const host of ['203.0.113.7', 'plants.invalid', 'not an address'])
+  const elsewhere = 'is not an address of this machine; choose another address with --host';
+  for (const [host, says] of [
+    ['203.0.113.7', elsewhere],
+    ['plants.invalid', elsewhere],
+    ['not an address', elsewhere],
+    ['fe80::1', 'needs its network interface, such as --host fe80::1%eth0'],
+  ])
     assertOneLine(
-      await runHere(['serve', '--port', '0', '--host', host, '--store', store]),
+      await runHere(['serve', '--port', '0', '--host', `${host}`, '--store', store]),
       1,
-      new RegExp(`${host} is not an address of this machine; choose another address with --host`),
+      new RegExp(`${host} ${says}`),
     );
+});
+
+test('a store that another program keeps locked is not taken for one that cannot be written', async (t) => {
+  const store = await newStore(t);
+  using other = new DatabaseSync(store);
+  other.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE');
+  const says = new RegExp(
+    `cannot open the store at ${store}: another program keeps it locked; end that program \\("fuser ${store}" finds it\\), or`,
+  );
+  const commands = [
+    ['serve', '--port', '0'],
+    ['plants', 'count'],
+    ['token', 'create', 'app'],
+  ];
+  const ended = commands.map((args) => runProgram([...args, '--store', `sqlite:${store}`]));
+  for (const one of await Promise.all(ended)) assertOneLine(one, 1, says);
+});
+
+test('a command in a folder that was removed says so', async (t) => {
+  const folder = join(await temporaryFolder(t), 'gone');
+  mkdirSync(folder);
+  const script = `rmdir ${folder} && ${programInShell} plants count`;
+  const { status: code, ...ended } = spawnSync('sh', ['-c', script], {
+    cwd: folder,
+    encoding: 'utf8',
+  });
+  assertOneLine({ code, ...ended }, 1, /: the current folder was removed; go to another one$/m);
 });
 
 test('a --token-file that is missing, no regular file, or too large, is not waited for and not read whole', async (t) => {
@@ -340,6 +374,9 @@ const wrongUsage: readonly (readonly [
     /has a parameter that is not supported; .*; it is "postgres:…"$/m,
   ],
   ['serve --base-path plants', /--base-path must be a path/],
+  ...['a.example', 'https://a/', 'https://*.a', 'null', '*,http://a'].map(
+    (origins) => [`serve --cors-origins ${origins}`, /--cors-origins must be origins w/] as const,
+  ),
   ['serve --body-limit 1MB', /--body-limit must be a whole number/],
   ['serve --log-level loud', /--log-level must be one of debug, info, warn, error/],
   ['serve postgres://eve:secret@h/d', /serve does not take "postgres:\/\/…"/],

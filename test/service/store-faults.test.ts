@@ -164,33 +164,6 @@ test('a damaged store is not opened: the line says what to do, and the file is l
   assert.deepEqual(readFileSync(store), before);
 });
 
-test('two services on one store take creates of the same plants at once, and one store holds them all', async (t) => {
-  const first = await startServerOnNewStore(t);
-  const second = await startServer(t, first.store);
-  const ids = Array.from({ length: 300 }, (_, index) => index);
-  const sent = [first, second].flatMap(({ plantsUrl }) =>
-    ids.map(async (id) => {
-      // Of every third plant the two are told different things: one of them must be refused.
-      const name = id % 3 === 0 ? `plant ${id} of ${plantsUrl}` : `plant ${id}`;
-      return { id, name, status: (await create(plantsUrl, { id, name })).status };
-    }),
-  );
-
-  const outcomes = await Promise.all(sent);
-
-  const acknowledged = new Map(
-    outcomes.filter(({ status }) => status === 200).map(({ id, name }) => [id, name]),
-  );
-  assert.deepEqual(
-    storedPlants(first.store).map(([id, name]) => [Number(id), name]),
-    ids.map((id) => [id, acknowledged.get(id)]),
-  );
-  assert.equal(outcomes.filter(({ status }) => status === 400).length, ids.length / 3);
-  assert.equal(outcomes.filter(({ status }) => status === 200).length, (ids.length * 5) / 3);
-  await first.stop();
-  assert.equal((await create(second.plantsUrl, plant(-1))).status, 200);
-});
-
 test('another program reads, checkpoints and closes the store beside a service under load, and harms nothing', async (t) => {
   const { store, plantsUrl, stop } = await startServerOnNewStore(t);
   let acknowledged = 0;

@@ -173,10 +173,16 @@ test('a start with files that do not fit is an error that names the file', { ski
   writeFileSync(empty, '');
   const past = issueFor('late', '20200101000000Z', '20200102000000Z');
   const missing = join(folder, 'missing.pem');
+  const reversed = join(folder, 'reversed.pem');
+  writeFileSync(reversed, `${ca}${readFileSync(files.certificate, 'utf8')}`);
   const cases: [readonly string[], RegExp][] = [
     [
       flagsFor({ ...files, key: other.key }),
       /the key in .*start-other\.key is not the key of .*start\.crt/,
+    ],
+    [
+      flagsFor({ ...files, certificate: reversed }),
+      /the first certificate in .*reversed\.pem is not the one of the key; put the certificate of/,
     ],
     [flagsFor({ ...files, certificate: missing }), /cannot read .*missing\.pem \(ENOENT/],
     [
@@ -228,6 +234,12 @@ test('doctor and healthcheck know the certificates', { skip }, async (t) => {
     const { stdout } = await runHere(['doctor', '--json', ...flags]);
     return stdout.split('\n').filter((line) => line.includes('certificate'));
   };
+  const [alone] = await examine(...flagsFor(files));
+  assert.match(
+    alone ?? '',
+    /"warning","says":".*known.crt lacks the certificate of its issuer, CN=authority; append it/,
+  );
+  writeFileSync(files.certificate, `${readFileSync(files.certificate, 'utf8')}${ca}`);
   const [soon] = await examine(...flagsFor(files));
   assert.match(
     soon ?? '',

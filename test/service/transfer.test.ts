@@ -453,6 +453,14 @@ test('an export replaces a file only with --overwrite, and then whole', async (t
   assert.equal(readFileSync(file, 'utf8'), lines('{"id":1,"name":"xxxxxxxxxx1","tag":"odd"}'));
 });
 
+const inEncoding = (name: string) =>
+  new RegExp(` is in ${name}; convert it with: iconv -f ${name} -t UTF-8\n$`);
+
+/** Little endian. */
+function utf32(text: string): Buffer {
+  return Buffer.from(Uint32Array.from(text, (letter) => letter.charCodeAt(0)).buffer);
+}
+
 test('a file that cannot be imported as a whole is an error that says what to do', async (t) => {
   const gzip = gzipSync(lines(...plants));
   const files: readonly (readonly [
@@ -468,6 +476,10 @@ test('a file that cannot be imported as a whole is an error that says what to do
       8,
     ],
     ['plants.ndjson.zst', 'no zstd at all', /cannot be decompressed to its end/],
+    ['plants.ndjson', Buffer.from(`\ufeff${plants[0]}`, 'utf16le'), inEncoding('UTF-16LE')],
+    ['plants.csv', Buffer.from('id,name\n', 'utf16le').swap16(), inEncoding('UTF-16BE')],
+    ['plants.ndjson', utf32('\ufeff{}'), inEncoding('UTF-32LE')],
+    ['plants.csv', utf32('id').swap32(), inEncoding('UTF-32BE')],
   ];
   for (const [name, content, says, created = 0] of files) {
     const { file, store, refused } = await fileFor(t, name, content);

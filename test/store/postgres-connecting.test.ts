@@ -133,8 +133,8 @@ const oddAnswers: Record<
     answer([0x52, 0, 0, 0, 8, 0, 0, 0, 7]),
     /sent a message that the client does not know: Unknown authenticationOk message type 7/,
   ],
-  'says nothing': ['disable', () => undefined, /no answer within 300 ms$/],
-  'says nothing while TLS begins': ['require', answer('S'), /no answer within 300 ms$/],
+  'says nothing': ['disable', () => undefined, /no answer within 0.3 s$/],
+  'says nothing while TLS begins': ['require', answer('S'), /no answer within 0.3 s$/],
 };
 
 for (const [what, [sslmode, onConnection, says]] of Object.entries(oddAnswers)) {

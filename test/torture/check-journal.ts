@@ -8,25 +8,31 @@ export interface SentPlant {
   readonly tag?: string | undefined;
 }
 
+interface Entry {
+  readonly n: number;
+  /** By the monotonic clock of the client. */
+  readonly atMs: number;
+}
+
 /**
  * Written before the request is sent. `storable` is false for a request that must be refused,
  * whatever the store holds.
  */
-export interface SentEntry {
-  readonly n: number;
+export interface SentEntry extends Entry {
   readonly sent: SentPlant;
   readonly storable: boolean;
 }
 
 /** Written after the outcome is known: a reply, or the connection was lost before there was one. */
-export type OutcomeEntry =
-  | {
-      readonly n: number;
-      readonly status: number;
-      readonly body: string;
-      readonly requestId?: string | undefined;
-    }
-  | { readonly n: number; readonly lost: true };
+export type OutcomeEntry = Entry &
+  (
+    | {
+        readonly status: number;
+        readonly body: string;
+        readonly requestId?: string | undefined;
+      }
+    | { readonly lost: true }
+  );
 
 export type JournalEntry = SentEntry | OutcomeEntry;
 
@@ -60,9 +66,10 @@ const idTaken = 40004;
 const defect = 50000;
 
 /**
- * Compares a store with what a client wrote down while it was talking to the server: every plant
- * that was answered 200 is there once and equal, nothing that was refused is there, and nothing
- * that was never sent.
+ * Compares a store with what clients wrote down while they were talking to one or more servers. An
+ * id is a register that is written once: every plant that was answered 200 is there once and equal,
+ * nothing that was refused is there, nothing that was never sent, and no id was taken before the
+ * plant that has it was sent.
  */
 export function checkEntries(storePath: string, entries: Iterable<JournalEntry>): CheckReport {
   const faults: string[] = [];
@@ -118,22 +125,32 @@ export function checkPlants(
 
 function faultsOf(attempts: readonly Attempt[], stored: SentPlant | undefined): string[] {
   const faults: string[] = [];
-  const mayBeStored = attempts.filter(
-    (attempt) => attempt.storable && kindOf(attempt) !== 'refused',
+  const writes = attempts.filter(
+    (attempt) =>
+      attempt.storable &&
+      kindOf(attempt) !== 'refused' &&
+      stored !== undefined &&
+      samePlant(attempt.sent, stored),
   );
-  if (stored !== undefined && !mayBeStored.some((attempt) => samePlant(attempt.sent, stored))) {
+  if (stored !== undefined && writes.length === 0) {
     faults.push(
       `the store holds ${JSON.stringify(stored)}, and every request for such a plant was refused`,
     );
   }
+  const storedFromMs = Math.min(...writes.map(({ atMs }) => atMs));
   for (const attempt of attempts) {
-    const fault = faultOf(attempt, stored);
+    const fault = faultOf(attempt, stored, storedFromMs);
     if (fault) faults.push(`request ${attempt.n}: ${fault}`);
   }
   return faults;
 }
 
-function faultOf(attempt: Attempt, stored: SentPlant | undefined): string | undefined {
+/** @param storedFromMs when the stored plant was sent first */
+function faultOf(
+  attempt: Attempt,
+  stored: SentPlant | undefined,
+  storedFromMs: number,
+): string | undefined {
   const kind = kindOf(attempt);
   const error = errorOf(attempt);
   if (error === defect)
@@ -155,8 +172,10 @@ function faultOf(attempt: Attempt, stored: SentPlant | undefined): string | unde
       : `a valid plant was refused: ${JSON.stringify(attempt.outcome)}`;
   if (stored === undefined)
     return 'it was refused because its id is taken, and the store has no such id';
-  return samePlant(attempt.sent, stored)
-    ? 'it was refused because its id is taken, and by this very plant'
+  if (samePlant(attempt.sent, stored))
+    return 'it was refused because its id is taken, and by this very plant';
+  return (attempt.outcome?.atMs ?? 0) < storedFromMs
+    ? 'it was refused because its id is taken, before the plant that has it was sent'
     : undefined;
 }
 

@@ -95,6 +95,8 @@ function runConnection(
   });
 }
 
+type Untimed<T> = T extends unknown ? Omit<T, 'atMs'> : never;
+
 export interface Journal extends Disposable {
   /** @returns the number of the request */
   sent(request: Request): number;
@@ -109,8 +111,8 @@ export interface Journal extends Disposable {
 export function openJournal(path: string): Journal {
   const file = openSync(path, 'ax');
   let count = 0;
-  const write = (entry: JournalEntry) => {
-    const line = Buffer.from(`${JSON.stringify(entry)}\n`);
+  const write = (entry: Untimed<JournalEntry>) => {
+    const line = Buffer.from(`${JSON.stringify({ ...entry, atMs: performance.now() })}\n`);
     assert.equal(writeSync(file, line), line.length);
   };
   return {

@@ -34,7 +34,7 @@ export async function runAsCommand<Flag extends string>(
   const flags = Object.keys(numbers).map((flag) => [flag, { type: 'string' } as const]);
   const { values } = parseArgs({ options: Object.fromEntries(flags) });
   for (const [flag, value] of Object.entries(values)) {
-    assert(Number(value) > 0, `--${flag} must be a number above 0`);
+    assert(Number(value) >= 0, `--${flag} must be a number from 0 on`);
     Object.assign(numbers, { [flag]: Number(value) });
   }
   const folder = mkdtempSync(join(tmpdir(), `plant-store-${name}-`));

@@ -98,6 +98,57 @@ export function createWorkload(seed: number, token: string): Workload {
   };
 }
 
+/** So many ids are wanted at once, each so many times, and then by a retry now and then. */
+const wanted = { ids: 32, times: 8 };
+
+/**
+ * Decides what is sent by many clients that want the same ids for different plants: each id is a
+ * register, which is written once. `nextUnknown` also retries the acknowledged plant of each id.
+ */
+export function createRegisters(seed: number, token: string): Workload {
+  const random = seededRandom(seed + 1);
+  const upTo = (max: number) => Math.floor(random() * max);
+  const createRequest = (plant: SentPlant) => whole(plant, true, bodyOf(plant), `Bearer ${token}`);
+  const acknowledged = new Map<string, SentPlant>();
+  const rest = acknowledged.values();
+  const unknown: SentPlant[] = [];
+  let sent = 0;
+
+  function nextId(): string {
+    const newest = Math.floor(sent / wanted.times);
+    const index = upTo(10) === 0 ? upTo(newest) : Math.max(0, newest - upTo(wanted.ids));
+    // Anywhere in int64.
+    return `${BigInt.asIntN(64, BigInt(index) * 0x9e37_79b9_7f4a_7c15n)}`;
+  }
+
+  function newPlant(id: string): SentPlant {
+    // What one request alone has sent shows which one was stored.
+    const name = upTo(3) > 0 ? 'Alder' : `${sent} ${names[upTo(names.length)]?.(upTo)}`;
+    return { id, name, tag: [undefined, '', 'Alnus'][upTo(3)] };
+  }
+
+  return {
+    next() {
+      sent += 1;
+      // A retry may find what was committed, and what no standby has.
+      const doubted = upTo(4) === 0 ? unknown.at(-1 - upTo(16)) : undefined;
+      const id = doubted?.id ?? nextId();
+      const known = upTo(5) < 2 ? (doubted ?? acknowledged.get(id)) : undefined;
+      if (upTo(20) === 0) return refusedRequest(newPlant(id), token, upTo);
+      return createRequest(known ?? newPlant(id));
+    },
+    nextUnknown() {
+      const plant = unknown.shift() ?? rest.next().value;
+      return plant && createRequest(plant);
+    },
+    settled({ plant, storable }, status) {
+      if (!storable) return;
+      if (status === 200) acknowledged.set(plant.id, plant);
+      if (status === undefined || status >= 500) unknown.push(plant);
+    },
+  };
+}
+
 /** Leaves out requests whose client goes away: every reply must be received. */
 export function nextThatStays({ next }: Workload): Request {
   let request = next();

@@ -54,7 +54,7 @@ test('a store that takes nothing at the moment is asked again until it does', as
   const { counts, path } = await importLines(t, lines, { onWait }, (path) => {
     lock = lockStore(t, path);
   });
-  assert.deepEqual(waited, ['another process has kept the store locked for 20 ms']);
+  assert.deepEqual(waited, ['another process has kept the store locked for 0.02 s']);
   assert.deepEqual(counts, { created: 2, same: 0, refused: new Map() });
   assert.equal(storedPlants(path).length, 2);
 });

@@ -1,4 +1,5 @@
 import { limits } from '../../limits.ts';
+import { sizeText } from '../../quantity-text.ts';
 import { isSafeUrl } from './rules.ts';
 
 /** An issuer cannot be asked, or answers wrongly. The message says what, for an operator. */
@@ -67,7 +68,7 @@ async function readWhole({ body, status, headers }: Response): Promise<Response>
   for await (const chunk of body ?? []) {
     bytes += chunk.length;
     if (bytes > limits.jwt.fetchBytesMax)
-      throw new Error(`more than ${limits.jwt.fetchBytesMax} bytes`);
+      throw new Error(`more than ${sizeText(limits.jwt.fetchBytesMax)}`);
     chunks.push(chunk);
   }
   return new Response(bytes === 0 ? null : Buffer.concat(chunks), { status, headers });

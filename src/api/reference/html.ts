@@ -1,5 +1,6 @@
 import { headerFields } from '../../contract/openapi-responses.ts';
 import { type ClientProblem, problems, reasonPhrases } from '../../contract/problems.ts';
+import { numberText } from '../../quantity-text.ts';
 import { curlCommand } from './page/curl.ts';
 
 /** The example on the page: its id has more digits than a float holds exactly. */
@@ -46,7 +47,7 @@ function requestSection(bodyBytesMax: number): string {
       '`Authorization`':
         '`Bearer TOKEN`. The operator of the service, or an identity provider, gives the token.',
       '`Content-Type`': '`application/json`, in UTF-8',
-      Body: `One JSON object of at most ${bodyBytesMax} bytes. Other members are ignored.`,
+      Body: `One JSON object of at most ${numberText(bodyBytesMax)} bytes. Other members are ignored.`,
       '`id` (integer, required)':
         'From -9223372036854775808 to 9223372036854775807. You choose the id, and each plant has ' +
         'its own. Use a JSON library that does not round the id.',

@@ -1,4 +1,5 @@
-import { type Handle, sendContent } from '../../http/exchange.ts';
+import { type Exchange, type Handle, sendContent, sendReply } from '../../http/exchange.ts';
+import type { RequestHead } from '../../http/request-head.ts';
 import { readAsset } from '../../program.ts';
 import { referenceHtml } from './html.ts';
 
@@ -41,4 +42,16 @@ function getAndHead(type: string, make: () => Buffer): Record<string, Handle> {
     sendContent(exchange, `Content-Type: ${type}; charset=utf-8\r\n${lines}`, content);
   };
   return { GET: handle, HEAD: handle };
+}
+
+const htmlAccepted = /(?:^|[,\s])text\/html\s*(?:;(?!\s*q=0(?:\.0*)?\s*(?:,|$))|,|$)/i;
+
+/** Whether a browser wants to show what is here. Programs accept anything, or JSON. */
+export function asksForHtml({ method, fields }: RequestHead): boolean {
+  return ['GET', 'HEAD'].includes(method) && htmlAccepted.test(fields.get('accept')?.join() ?? '');
+}
+
+export function sendToPage(exchange: Exchange, basePath: string): void {
+  const lines = `Location: ${basePath}/docs\r\nVary: Accept\r\n`;
+  sendReply(exchange, { status: 302, lines, body: '' });
 }

@@ -9,6 +9,7 @@ import {
   readManifest,
 } from '../../backup/manifest.ts';
 import { limits } from '../../limits.ts';
+import { numberText } from '../../quantity-text.ts';
 import type { StoreFault } from '../../store/inspection.ts';
 import { fileLocation, type StoreLocation } from '../../store/location.ts';
 import { commandFor, engineOf, openReader, sqliteEngine } from '../../stores.ts';
@@ -99,7 +100,7 @@ export function differenceText(
 ): string {
   const counts = Object.entries({ changed: taken, missing: lacking })
     .filter(([, { count }]) => count > 0)
-    .map(([name, some]) => `${some.count} ${name} (${idsOf(some)})`);
+    .map(([name, some]) => `${numberText(some.count)} ${name} (${idsOf(some)})`);
   const plants = same + taken.count + lacking.count;
   return (
     `of the ${plantsText(plants)} in ${backup}, the store at ` +

@@ -1,3 +1,5 @@
+import { X509Certificate } from 'node:crypto';
+import { getCACertificates, rootCertificates } from 'node:tls';
 import { isOpenToOthers } from '../../disk/files.ts';
 import { limits } from '../../limits.ts';
 import { CertificateError, type TlsFiles } from '../../service/config.ts';
@@ -20,9 +22,16 @@ export async function certificateFindings(
 async function certificateFinding(files: TlsFiles, nowMs: number): Promise<Finding> {
   const { readCertificate } = await import('../../service/certificate.ts');
   try {
-    const { names, expiresAtMs } = readCertificate(files, nowMs);
+    const { names, expiresAtMs, chain } = readCertificate(files, nowMs);
     const until = new Date(expiresAtMs).toISOString();
     const found = `${files.certificate} is for ${names}, and expires at ${until}`;
+    const missing = missingIssuer(chain);
+    if (missing !== undefined)
+      return warning(
+        `${files.certificate} lacks the certificate of its issuer, ${missing}`,
+        'append it, or name a file that has both (fullchain.pem of certbot), unless each client ' +
+          'trusts this issuer itself',
+      );
     if (expiresAtMs - nowMs < limits.tls.expiryWarningDays * dayMs)
       return warning(found, 'renew the certificate; the service takes up a new file by itself');
     if (isOpenToOthers(files.key))
@@ -36,4 +45,13 @@ async function certificateFinding(files: TlsFiles, nowMs: number): Promise<Findi
       return error(cause.message, 'the service does not start with these files');
     throw cause;
   }
+}
+
+/** The issuer, if it is neither in the file nor an authority that this machine trusts. */
+function missingIssuer([certificate, ...others]: readonly X509Certificate[]): string | undefined {
+  const isIssuer = (other: X509Certificate) => certificate?.checkIssued(other);
+  if (certificate === undefined || [certificate, ...others].some(isIssuer)) return undefined;
+  const trusted = [...rootCertificates, ...getCACertificates('system')];
+  if (trusted.some((authority) => isIssuer(new X509Certificate(authority)))) return undefined;
+  return certificate.issuer.replaceAll('\n', ', ');
 }

@@ -16,10 +16,9 @@ export function ok(figure: string): Finding {
   return { level: 'ok', says: figure };
 }
 
-export function warning(figure: string, remedy: string): Finding {
-  return { level: 'warning', says: `${figure}; ${remedy}` };
-}
+export const warning = withRemedy('warning');
+export const error = withRemedy('error');
 
-export function error(figure: string, remedy: string): Finding {
-  return { level: 'error', says: `${figure}; ${remedy}` };
+function withRemedy(level: Finding['level']) {
+  return (figure: string, remedy: string): Finding => ({ level, says: `${figure}; ${remedy}` });
 }

@@ -1,3 +1,4 @@
+import { numberText } from '../../quantity-text.ts';
 import { DescriptorsError, withinDescriptors } from '../../service/descriptors.ts';
 import { error, type Finding, ok, warning } from './check.ts';
 
@@ -20,7 +21,7 @@ export function descriptors(): Finding {
   }
   const { connectionsMax, threadCount } = found;
   const threads = threadCount === 1 ? '1 thread' : `${threadCount} threads`;
-  return ok(`enough for ${connectionsMax} connections on ${threads}`);
+  return ok(`enough for ${numberText(connectionsMax)} connections on ${threads}`);
 }
 
 /** HTTP threads of a service with default flags; 1 if it has too few descriptors to start. */

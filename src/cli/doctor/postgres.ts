@@ -1,4 +1,5 @@
 import { limits } from '../../limits.ts';
+import { numberText } from '../../quantity-text.ts';
 import { StoreError, StoreOpenError } from '../../store/errors.ts';
 import type { PostgresLocation } from '../../store/location.ts';
 import { commandFor, type DatabaseCondition, postgresEngine } from '../../stores.ts';
@@ -7,7 +8,7 @@ import { descriptors, user, usualHttpThreads } from './machine-checks.ts';
 
 type Reached = DatabaseCondition & { readonly location: PostgresLocation };
 
-/** Does every check. Nothing is changed in the database. */
+/** Does every check, and leaves nothing in the database. */
 export async function checkPostgres(
   location: PostgresLocation,
   userId: number | undefined,
@@ -29,6 +30,7 @@ async function databaseFindings(
       connections: connections(found),
       role: role(found),
       schema: schema(found),
+      'test write': testWrite(found),
     };
   } catch (failure) {
     if (!(failure instanceof StoreError || failure instanceof StoreOpenError)) throw failure;
@@ -53,14 +55,7 @@ function databaseClock({ server: { aheadMs } }: DatabaseCondition): Finding {
   );
 }
 
-function schema({ location, store, role: { name, mayCreate } }: Reached): Finding {
-  if (store === undefined && !mayCreate) {
-    return error(
-      `there is no store yet, and ${name} may not make a store`,
-      `GRANT CREATE ON SCHEMA … TO ${name}, or name an existing schema with ` +
-        '?options=-csearch_path%3DSCHEMA',
-    );
-  }
+function schema({ location, store }: Reached): Finding {
   // The message names the way out.
   if (store instanceof StoreOpenError) return { level: 'error', says: store.message };
   if (store instanceof StoreError) return error(store.message, 'check the role and the tables');
@@ -71,6 +66,13 @@ function schema({ location, store, role: { name, mayCreate } }: Reached): Findin
     `a plant store, schema ${store.schemaVersion}, whose plants are all on the coordinator`,
     "spread the plants with SELECT create_distributed_table('plants', 'id')",
   );
+}
+
+function testWrite({ store, role: { grants } }: DatabaseCondition): Finding | undefined {
+  if (store === undefined || store instanceof Error || grants.length > 0) return undefined;
+  const { says, remedy } = store.fault ?? {};
+  if (says === undefined) return ok('plants come back as they were sent, and were rolled back');
+  return error(says, remedy || 'look for what the database does with an INSERT into plants');
 }
 
 function connection({
@@ -128,16 +130,18 @@ function connections({
   server: { connectionsOpen: open, connectionsMax: max },
 }: DatabaseCondition): Finding {
   const perNode = perThread * (usualHttpThreads() + 1) + 1;
-  const figure = `${open} of ${max} are open; a node on a machine like this opens up to ${perNode}`;
+  const figure =
+    `${numberText(open)} of ${numberText(max)} are open; a node on a machine like this opens ` +
+    `up to ${perNode}`;
   const remedy = 'raise max_connections of the server, or lower --http-threads';
   return max - open < perNode
     ? warning(`${figure}, which is more than are left`, remedy)
     : ok(figure);
 }
 
-function role({ role: { name, isSuperuser, lacks } }: DatabaseCondition): Finding {
-  if (lacks !== undefined)
-    return error(`${name} lacks privileges that the service needs`, `GRANT ${lacks} TO ${name}`);
+function role({ role: { name, isSuperuser, grants } }: DatabaseCondition): Finding {
+  if (grants.length > 0)
+    return error(`${name} lacks privileges that the service needs`, grants.join('; '));
   if (isSuperuser)
     return warning(
       `${name} is a superuser, and the service needs no superuser`,

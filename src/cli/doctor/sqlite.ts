@@ -10,6 +10,7 @@ import {
 import { obstacleTo } from '../../disk/obstacle.ts';
 import { limits } from '../../limits.ts';
 import { sizeText } from '../../quantity-text.ts';
+import { storeOfPackage } from '../../store/command-text.ts';
 import { StoreError, StoreOpenError } from '../../store/errors.ts';
 import type { SqliteLocation } from '../../store/location.ts';
 import { commandFor, openReader } from '../../stores.ts';
@@ -68,6 +69,8 @@ function lookAt(location: SqliteLocation, userId: number | undefined) {
 async function schema({ location, file: stats }: StoreFile): Promise<Finding> {
   const path = resolve(location.path);
   if (stats === undefined) {
+    const ofPackage = storeOfPackage(location.path);
+    if (ofPackage !== undefined) return warning(`there is no store at ${path}`, ofPackage);
     const obstacle = obstacleTo(location.path);
     if (obstacle !== undefined)
       return { level: 'error', says: `there is no store at ${path}: ${obstacle}` };

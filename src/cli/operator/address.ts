@@ -26,7 +26,7 @@ function reachable(host: string): string {
 
 export function consoleUrl({ host, port, certificate }: OperatorAddress): string {
   const scheme = certificate === undefined ? 'http' : 'https';
-  return new URL(`${scheme}://${isIP(host) === 6 ? `[${host}]` : host}:${port}/`).href;
+  return `${scheme}://${isIP(host) === 6 ? `[${host}]` : host}:${port}/`;
 }
 
 /** Asks the operators' listener for `/readyz`. @throws CommandError if no service answers */
@@ -39,7 +39,8 @@ export async function readiness(address: OperatorAddress): Promise<Readiness> {
 }
 
 function noAnswer({ host, port }: OperatorAddress, why: string): CommandError {
-  return new CommandError(`no service answers at ${host} port ${port} (${why})`);
+  const named = 'start the service, or name its port with --ops-host and --ops-port';
+  return new CommandError(`no service answers at ${host} port ${port} (${why}); ${named}`);
 }
 
 /** The certificate must be that of the file, which is for other names than this address. */

@@ -4,8 +4,10 @@ import { limits } from '../../limits.ts';
 import { programCommand } from '../../program.ts';
 import type { Proof, ProofOptions } from '../../prove/proof.ts';
 import { ProofError } from '../../prove/server.ts';
+import { numberText } from '../../quantity-text.ts';
 import { CommandError, command, type Terminal } from '../command.ts';
 import { commandsOf } from '../engines.ts';
+import { plantsText } from '../terminal/progress.ts';
 import type { Style } from '../terminal/screen.ts';
 import { hanging } from '../terminal/wrap.ts';
 import type { Target } from './target.ts';
@@ -61,7 +63,7 @@ function progress(terminal: Terminal): (soFar: Proof) => void {
   return ({ kills, acknowledged, lost }) => {
     const passed = ((performance.now() - startedMs) / 1_000).toFixed(0);
     const time = `${passed} of ${limits.prove.seconds} s`;
-    terminal.showProgress(`${time}: ${kills} kills, ${acknowledged} plants, ${lost} lost`);
+    terminal.showProgress(`${time}: ${kills} kills, ${plantsText(acknowledged)}, ${lost} lost`);
   };
 }
 
@@ -80,10 +82,10 @@ function printForPeople(target: Target, proof: Proof, { print, width }: Terminal
 const nameColumns = 'database  '.length;
 
 function proofLines({ kills, acknowledged, loadMs, lost, changed, extra }: Proof): string[] {
-  const perSecond = (acknowledged / (loadMs / 1_000)).toFixed(0);
+  const perSecond = numberText(acknowledged / (loadMs / 1_000));
   const on = `on ${limits.prove.connections} connections, ${perSecond} a second`;
   return [
-    `load      ${acknowledged} plants acknowledged ${on}`,
+    `load      ${plantsText(acknowledged)} acknowledged ${on}`,
     `kills     ${kills}`,
     `plants    ${lost} lost, ${changed} changed, ${extra} extra`,
   ];

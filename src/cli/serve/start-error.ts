@@ -29,8 +29,12 @@ function listenError(
     EADDRINUSE:
       `port ${port} on ${host} is taken by another program; choose another port ${withPort}, ` +
       'or replace a running service with --reuse-port',
-    EACCES: `port ${port} needs privileges; choose a port above 1023 ${withPort}`,
+    EACCES:
+      `port ${port} needs privileges; choose a port above 1023 ${withPort}, or grant ` +
+      'CAP_NET_BIND_SERVICE',
     EADDRNOTAVAIL: elsewhere,
+    EAFNOSUPPORT: elsewhere,
+    EINVAL: `${host} needs its network interface, such as --${prefix}host ${host}%eth0`,
     ENOTFOUND: elsewhere,
     EAI_AGAIN: elsewhere,
   };

@@ -1,3 +1,4 @@
+import { numberText } from '../../quantity-text.ts';
 import type { Terminal } from '../command.ts';
 
 /** Prints figures, a line each, or all as one line of JSON behind what they are of. */
@@ -5,12 +6,19 @@ export function printFigures(
   of: object,
   figures: object,
   json: boolean,
-  { print }: Pick<Terminal, 'print'>,
+  terminal: Pick<Terminal, 'print' | 'width'>,
 ): void {
   if (json) {
-    print(JSON.stringify({ ...of, ...figures }));
+    terminal.print(JSON.stringify({ ...of, ...figures }));
     return;
   }
+  const text = (value: unknown) => figureText(value ?? 'none', terminal);
   for (const [name, value] of Object.entries(figures))
-    if (value !== undefined) print(`${name.padEnd('schemaVersion'.length)}  ${value ?? 'none'}`);
+    if (value !== undefined)
+      terminal.print(`${name.padEnd('schemaVersion'.length)}  ${text(value)}`);
+}
+
+/** Behind a pipe, a number is for a program. */
+export function figureText(value: unknown, { width }: Pick<Terminal, 'width'>): string {
+  return typeof value === 'number' && width !== undefined ? numberText(value) : `${value}`;
 }

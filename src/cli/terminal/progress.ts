@@ -1,5 +1,5 @@
 import { limits } from '../../limits.ts';
-import { sizeText } from '../../quantity-text.ts';
+import { numberText, sizeText } from '../../quantity-text.ts';
 import type { Standing } from '../../store/inspection.ts';
 import type { Terminal } from '../command.ts';
 
@@ -59,10 +59,6 @@ export function tookText(plants: number, startedMs: number): string {
 
 export function plantsText(count: number): string {
   return `${numberText(count)} ${count === 1 ? 'plant' : 'plants'}`;
-}
-
-export function numberText(value: number): string {
-  return value.toLocaleString('en');
 }
 
 function clockText(seconds: number): string {

@@ -1,5 +1,6 @@
 import { UsageError } from '../../config/values.ts';
 import { isSameFile } from '../../disk/files.ts';
+import { numberText } from '../../quantity-text.ts';
 import type { StoreLocation } from '../../store/location.ts';
 import { engineOf } from '../../stores.ts';
 import { CommandError, command } from '../command.ts';
@@ -21,7 +22,7 @@ export const copy = command({
     if (isSame(from, to)) throw new UsageError('--from and --to are the same store');
     const choices = { acceptsLostCommits, isTemporary: false };
     const copied = await makeStoreCopy(from, to, choices, terminal);
-    terminal.note(`Copied ${copied.took}; ${copied.counts.same} existed already.`);
+    terminal.note(`Copied ${copied.took}; ${numberText(copied.counts.same)} existed already.`);
     if (json) terminal.print(jsonOf(from, to, copied));
     const wrong = differencesOf(copied);
     if (wrong !== undefined) throw new CommandError(wrong);

@@ -2,10 +2,10 @@ import type { Values } from '../../config/flags.ts';
 import { UsageError } from '../../config/values.ts';
 import { excerpt } from '../../contract/excerpt.ts';
 import { limits } from '../../limits.ts';
+import { numberText } from '../../quantity-text.ts';
 import type { PlantFileReader } from '../../transfer/format.ts';
 import { type FormatName, formats } from '../../transfer/formats.ts';
 import type { Terminal } from '../command.ts';
-import { numberText } from '../terminal/progress.ts';
 
 /** Standard input or output. */
 export const pipe = '-';

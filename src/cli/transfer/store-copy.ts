@@ -1,4 +1,5 @@
 import { limits } from '../../limits.ts';
+import { numberText } from '../../quantity-text.ts';
 import { shellQuoted } from '../../store/command-text.ts';
 import { figuresOf, type PlantFigures } from '../../store/inspection.ts';
 import type { StoreLocation } from '../../store/location.ts';
@@ -13,7 +14,7 @@ import {
 } from '../../transfer/copy-plants.ts';
 import { CommandError, type Terminal } from '../command.ts';
 import { atInterruption } from '../terminal/interruption.ts';
-import { tookText } from '../terminal/progress.ts';
+import { plantsText, tookText } from '../terminal/progress.ts';
 
 export type StoreCopy = Awaited<ReturnType<typeof makeStoreCopy>>;
 
@@ -43,8 +44,8 @@ export async function makeStoreCopy(
   using _ = isTemporary
     ? undefined
     : atInterruption(terminal, 'the copy', () => {
-        const done = `${counts.created} plants were copied until then`;
-        return `${done}, and ${counts.same} existed already; run it again to go on`;
+        const done = `${plantsText(counts.created)} copied until then`;
+        return `${done}, and ${numberText(counts.same)} existed already; run it again to go on`;
       });
   await using reader = await openReader(from, limits.cli.readMs);
   await using snapshot = await reader.openSnapshot();
@@ -82,8 +83,9 @@ async function copyTokens(
   if ('ids' in copied) return copied.ids;
   if ('tooMany' in copied) {
     const wayOut = `revoke some with ${commandFor(location, 'token revoke NAME')}`;
-    const most = `and may have ${limits.access.liveTokensMax}; ${wayOut}`;
-    throw new CommandError(`${store.location} would have ${copied.tooMany} valid tokens, ${most}`);
+    const [many, most] = [copied.tooMany, limits.access.liveTokensMax].map((n) => numberText(n));
+    const tooMany = `would have ${many} valid tokens, and may have ${most}`;
+    throw new CommandError(`${store.location} ${tooMany}; ${wayOut}`);
   }
   throw new CommandError(
     `the stores have different tokens with the name ${copied.nameTaken}; revoke one of ` +
@@ -94,7 +96,7 @@ async function copyTokens(
 async function readBack(store: Store, total: number, terminal: Terminal): Promise<PlantFigures> {
   await using snapshot = await store.openSnapshot();
   const figures = await figuresOf(snapshot.pages(), (done) =>
-    terminal.showProgress(`reading back: ${done} plants`, { done, total, unit: 'plants' }),
+    terminal.showProgress('reading back', { done, total, unit: 'plants' }),
   );
   terminal.showProgress('');
   // Plants can be read from a database before its standbys have them. This write waits for the
@@ -109,16 +111,17 @@ export function differencesOf({ counts, source, target }: StoreCopy): string | u
   const known: string[] = [];
   if (taken.count > 0)
     known.push(
-      `${taken.count} ids belong to different plants in the target (${idsOf(taken)}), ` +
+      `${numberText(taken.count)} ids belong to different plants in the target (${idsOf(taken)}), ` +
         'which were not changed',
     );
-  if (extra.count > 0) known.push(`${extra.count} plants are only in the target (${idsOf(extra)})`);
+  if (extra.count > 0)
+    known.push(`the target alone has ${plantsText(extra.count)} (${idsOf(extra)})`);
   if (known.length > 0)
     return `all other plants are copied, but the stores differ: ${known.join(', and ')}`;
   if (source.digest === target.digest) return undefined;
   return (
-    `the target has changed during the copy: it holds ${target.plants} plants with ` +
-    `the digest ${target.digest}, and the source ${source.plants} with ` +
+    `the target has changed during the copy: it holds ${plantsText(target.plants)} with ` +
+    `the digest ${target.digest}, and the source ${plantsText(source.plants)} with ` +
     `${source.digest}; stop all services on the target, and copy again`
   );
 }

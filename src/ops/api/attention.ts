@@ -1,7 +1,7 @@
 import { expiresSoon } from '../../access/opaque-tokens.ts';
 import { type ProblemName, problems } from '../../contract/problems.ts';
 import { limits } from '../../limits.ts';
-import { distanceText } from '../../quantity-text.ts';
+import { distanceText, numberText } from '../../quantity-text.ts';
 import type { TokenRecord } from '../../store/tokens.ts';
 import type { LastRun, Matter, Overview } from '../contract.ts';
 import { refusedIn, type TokenFigureTable } from '../token-figures.ts';
@@ -29,7 +29,7 @@ function mattersOfStore({ checks, creates }: Watched): Matter[] {
   const ofChecks = checks.flatMap(({ name, level, says }): Matter[] =>
     level === 'ok' ? [] : [{ level, says: `${name}: ${says}`, page: null }],
   );
-  const failures = failed === 0 ? [] : [`${failed}`];
+  const failures = failed === 0 ? [] : [numberText(failed)];
   return [
     ...ofChecks,
     ...matters([['Creates that failed in the last minute', failures, '/refusals']]),

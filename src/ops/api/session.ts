@@ -16,20 +16,12 @@ export type OperatorLog = Record<'info' | 'warn', (fields: object, message: stri
 export interface SignInSources {
   readonly sessions: Sessions;
   readonly log: OperatorLog;
+  /** Commands in quotes, with the settings that are in force. */
+  readonly newToken: string;
+  readonly newLink: string;
 }
 
-const newToken = '"plant-store token create NAME --role operate" creates one.';
-const newLink = '"plant-store open" makes one.';
 const linkSeconds = limits.access.signInLinkMs / 1_000;
-
-/** By what was wrong. */
-const guesses = {
-  token: ['signInRefused', `This token is unknown, revoked or expired. ${newToken}`],
-  link: [
-    'linkRefused',
-    `This link was used already, or is older than ${linkSeconds} s. ${newLink}`,
-  ],
-} as const;
 
 /**
  * Of wrong tokens, shared by all callers: behind a proxy all have one address. A right token is
@@ -42,8 +34,16 @@ const guessRate = {
 };
 
 /** Signs in the holder of a token with the role `operate`, or of a sign-in link. */
-export function signIn({ sessions, log }: SignInSources): Handler {
+export function signIn({ sessions, log, newToken, newLink }: SignInSources): Handler {
   const guessing = rateLimiterIn(rateLimitMemory());
+  /** By what was wrong. */
+  const guesses = {
+    token: ['signInRefused', `This token is unknown, revoked or expired. ${newToken} creates one.`],
+    link: [
+      'linkRefused',
+      `This link was used already, or is older than ${linkSeconds} s. ${newLink} makes one.`,
+    ],
+  } as const;
 
   function refuseGuess(guessed: keyof typeof guesses): Answer {
     const waitMs = guessing.take(0, guessRate);
@@ -62,7 +62,10 @@ export function signIn({ sessions, log }: SignInSources): Handler {
       : sessions.signIn(token.trim()));
     if (session === 'unknown') return refuseGuess(token === undefined ? 'link' : 'token');
     if (session === 'not an operator')
-      return refuse('notOperator', `This token may only create plants. ${newToken}`);
+      return refuse(
+        'notOperator',
+        `This token may only create plants. ${newToken} creates another.`,
+      );
     log.info({ operator: session.name }, 'signed in to the console');
     const answer = answerJson({ name: session.name } satisfies Session);
     return withCookie(answer, sessionCookie(request, session.secret));

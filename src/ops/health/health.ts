@@ -1,5 +1,5 @@
 import { limits } from '../../limits.ts';
-import { sizeText } from '../../quantity-text.ts';
+import { numberText, sizeText } from '../../quantity-text.ts';
 import type { CommitPromise } from '../../store/store.ts';
 import type { Check, Readiness } from '../contract.ts';
 import { bestEffort } from '../loading.ts';
@@ -44,13 +44,13 @@ export function createHealth(sources: HealthSources) {
     const seconds = heartbeatStaleMs / 1_000;
     // A full disk may have room for a heartbeat but not for a plant.
     if (created === 0 && failed >= heartbeatFailuresMax) {
-      const says = `${failed} creates have failed in the last ${seconds} s, and none was stored`;
-      return check('writes', 'error', says);
+      const says = `${numberText(failed)} creates have failed in the last ${seconds} s`;
+      return check('writes', 'error', `${says}, and none was stored`);
     }
     const beat = heartbeat();
     if (!beat.ok || unavailable === 0) return beat;
-    const stored = `creates of the last ${seconds} s: ${created} stored`;
-    const refused = `${unavailable} refused with 50301; the log has the reason`;
+    const stored = `creates of the last ${seconds} s: ${numberText(created)} stored`;
+    const refused = `${numberText(unavailable)} refused with 50301; the log has the reason`;
     return check('writes', 'warning', `${stored}, ${refused}`);
   }
 
@@ -94,8 +94,9 @@ export function createHealth(sources: HealthSources) {
 
   function queue(): Check {
     const plants = sources.queuePlants();
-    const says = `${plants} of ${sources.queuePlantsMax} plants wait to be stored`;
-    return check('queue', plants < sources.queuePlantsMax ? 'ok' : 'error', says);
+    const of = `${numberText(plants)} of ${numberText(sources.queuePlantsMax)}`;
+    const level = plants < sources.queuePlantsMax ? 'ok' : 'error';
+    return check('queue', level, `${of} plants wait to be stored`);
   }
 
   function service(): Check {

@@ -1,19 +1,17 @@
+import { randomBytes } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import { limits } from '../../limits.ts';
-import { type StoreError, StoreOpenError } from '../errors.ts';
+import { StoreError, StoreOpenError } from '../errors.ts';
 import type { PostgresLocation } from '../location.ts';
 import { schemaVersion } from '../schema-version.ts';
 import { openConnector } from './connector.ts';
 import { sqlState, storeError } from './errors.ts';
+import { createPlants, storedPlants } from './plants.ts';
 import { within } from './pool.ts';
-import {
-  refuseChangedTables,
-  refuseHiddenSchema,
-  refuseOthersTables,
-  versionOf,
-} from './schema.ts';
+import { refuseChangedTables, refuseOthersTables, refuseUnfitSchema, versionOf } from './schema.ts';
 import { commitPromise } from './session.ts';
 import { isDistributed } from './size.ts';
-import type { Query } from './transaction.ts';
+import { inTransaction, type Query } from './transaction.ts';
 
 /** What a database says of itself, for `doctor`. */
 export type DatabaseCondition = Awaited<ReturnType<typeof conditionOfPostgres>>;
@@ -28,7 +26,7 @@ const needed: Readonly<Record<string, readonly string[]>> = {
   heartbeat: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
 };
 
-/** Reads back what is in force, and changes nothing. @throws StoreError, StoreOpenError */
+/** Reads back what is in force, and leaves nothing. @throws StoreError, StoreOpenError */
 export async function conditionOfPostgres(location: PostgresLocation) {
   const ms = limits.postgres.conditionMs;
   const connector = openConnector(location, ms);
@@ -83,33 +81,69 @@ async function sessions(query: Query) {
 
 async function role(query: Query) {
   const { rows } = await query(`
-    SELECT current_user::text, (SELECT rolsuper FROM pg_roles WHERE rolname = current_user),
-      coalesce(has_schema_privilege(current_schema(), 'CREATE'), false)`);
-  const [name, isSuperuser, mayCreate] = rows[0] as [string, boolean, boolean];
+    SELECT quote_ident(current_user), rolsuper FROM pg_roles WHERE rolname = current_user`);
+  const [name, isSuperuser] = rows[0] as [string, boolean];
   const all = Object.entries(needed).flatMap(([table, privileges]) =>
     privileges.map((privilege) => [table, privilege] as const),
   );
   const { rows: lacking } = await query(
-    `SELECT name FROM unnest($1::text[], $2::text[]) AS needed (name, privilege)
-     WHERE NOT has_table_privilege(to_regclass(name), privilege)`,
+    `SELECT format('GRANT %s ON %s TO %I', string_agg(privilege, ', ' ORDER BY place), ${wholeName},
+       current_user)
+     FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS needed (name, privilege, place)
+       JOIN pg_class ON pg_class.oid = to_regclass(name)
+     WHERE NOT has_table_privilege(pg_class.oid, privilege) GROUP BY pg_class.oid
+     ORDER BY min(place)`,
     [all.map(([table]) => table), all.map(([, privilege]) => privilege)],
   );
-  const [table] = (lacking[0] ?? []) as string[];
-  // Privileges on the first table that lacks one.
-  const lacks = table && `${needed[table]?.join(', ')} ON ${table}`;
-  return { name, isSuperuser, mayCreate, lacks };
+  return { name, isSuperuser, grants: lacking.map(([grant]) => String(grant)) };
 }
+
+/** Of a row of pg_class, in SQL: good on any search path. */
+const wholeName = "format('%s.%I', relnamespace::regnamespace, relname)";
 
 async function storeContent(query: Query) {
   const version = await versionOf(query);
   if (version === 0) {
-    await refuseHiddenSchema(query);
+    await refuseUnfitSchema(query, true);
     await refuseOthersTables(query);
     return undefined;
   }
   if (version === schemaVersion) await refuseChangedTables(query);
-  return { schemaVersion: version, isDistributed: await isDistributed(query) };
+  const fault = version === schemaVersion ? await faultOfWrites(query) : undefined;
+  return { schemaVersion: version, isDistributed: await isDistributed(query), fault };
 }
+
+/** Creates plants that a trigger, a rule, a policy or a constraint may change or refuse. */
+async function faultOfWrites(query: Query) {
+  const plants = [' Wei\u00dfe E\u0301rle ', ''].map((name) => ({
+    id: randomBytes(8).readBigInt64BE(),
+    name,
+    tag: name === '' ? ' Alnus' : undefined,
+    createdBy: 0,
+  }));
+  const write = async () => {
+    await createPlants(query, plants, Date.now(), async () => undefined);
+    await query('SET CONSTRAINTS ALL IMMEDIATE');
+    const sent = new Map(plants.map(({ id, name, tag }) => [id, { name, tag }]));
+    const isAsSent = isDeepStrictEqual(await storedPlants(query, plants), sent);
+    return isAsSent ? undefined : 'a plant is not stored as it was sent';
+  };
+  const says = await inTransaction(query, write, 'ROLLBACK').catch((error) => {
+    if (sqlState(error) === undefined && !(error instanceof StoreError)) throw error;
+    return `a plant is not stored (${error.message})`;
+  });
+  if (says === undefined) return undefined;
+  const { rows } = await query(remedies);
+  return { says, remedy: rows.map(([statement]) => statement).join('; ') };
+}
+
+/** What ends each trigger and each policy. A constraint names itself. */
+const remedies = `
+  WITH plants AS (SELECT pg_class.oid, 'ALTER TABLE ' || ${wholeName} AS change, relrowsecurity
+    FROM pg_class WHERE oid = to_regclass('plants'))
+  SELECT change || ' DISABLE TRIGGER ' || quote_ident(tgname) FROM plants
+    JOIN pg_trigger ON tgrelid = plants.oid WHERE NOT tgisinternal AND tgenabled <> 'D'
+  UNION ALL SELECT change || ' DISABLE ROW LEVEL SECURITY' FROM plants WHERE relrowsecurity`;
 
 /** A failed statement leaves the other answers; a failed connection does not. */
 function unreadable(error: unknown): StoreError | StoreOpenError {

@@ -1,6 +1,7 @@
 import type { Duplex } from 'node:stream';
 import pg from 'pg';
 import { limits } from '../../limits.ts';
+import { intervalText } from '../../quantity-text.ts';
 import { StoreOpenError } from '../errors.ts';
 import { isSocketFolder, type PostgresHost, type PostgresLocation } from '../location.ts';
 import { passwordFor, tlsOptions } from './credentials.ts';
@@ -26,7 +27,7 @@ export async function openConnection(
   demands: SessionDemands,
   withinMs: number,
 ): Promise<Connection> {
-  const tooLate = `no answer within ${Math.max(0, Math.ceil(withinMs))} ms`;
+  const tooLate = `no answer within ${intervalText(Math.ceil(withinMs))}`;
   let client = clientOf(host, location, tlsOptions(host, location.tls));
   const timer = setTimeout(() => client.connection.stream.destroy(new Error(tooLate)), withinMs);
   try {

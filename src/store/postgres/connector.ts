@@ -34,7 +34,8 @@ export function openConnector(
         const index = (begin + turn) % hosts.length;
         const host = hosts[index] as PostgresHost;
         // The hosts share the time: one that does not answer leaves time for the others.
-        const shareMs = Math.min(connectMs, (endMs - performance.now()) / (hosts.length - turn));
+        const leftMs = Math.max(0, endMs - performance.now());
+        const shareMs = Math.min(connectMs, leftMs / (hosts.length - turn));
         try {
           const connection = await openConnection(host, location, demands, shareMs);
           if (first === begin) first = index;

@@ -82,5 +82,6 @@ export function storeError(error: unknown): StoreError {
   }
   const isDefect = defects.has(code.slice(0, 2)) && !mendable.has(code);
   const failure = isDefect ? 'defect' : 'unavailable';
-  return new StoreError(failure, `${message} (SQLSTATE ${code})`, { cause: error });
+  const remedy = code === INSUFFICIENT_PRIVILEGE ? '; doctor prints the missing GRANT' : '';
+  return new StoreError(failure, `${message} (SQLSTATE ${code})${remedy}`, { cause: error });
 }

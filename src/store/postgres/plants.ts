@@ -72,7 +72,7 @@ function insertValues(plants: readonly (PlantToCreate | CopiedPlant)[], nowMs: n
 }
 
 /** Text is compared in the program, because a collation may call different texts equal. */
-async function storedPlants(
+export async function storedPlants(
   query: Query,
   plants: readonly NewPlant[],
 ): Promise<Map<bigint, Plant>> {

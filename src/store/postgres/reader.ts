@@ -1,4 +1,5 @@
 import { limits } from '../../limits.ts';
+import { numberText } from '../../quantity-text.ts';
 import { commandOn } from '../command-text.ts';
 import { StoreError, StoreOpenError } from '../errors.ts';
 import { figuresOf, type Inspection, type OnProgress } from '../inspection.ts';
@@ -13,7 +14,7 @@ import { type Connector, openConnector } from './connector.ts';
 import { DATA_CORRUPTED, INDEX_CORRUPTED, sqlState, storeError } from './errors.ts';
 import { byId, conditionsOf, newestFirst, plantWindow, rowPage } from './plant-rows.ts';
 import { type Pool, runOnce, within } from './pool.ts';
-import { refuseHiddenSchema, versionOf } from './schema.ts';
+import { refuseUnfitSchema, versionOf } from './schema.ts';
 import { runSteps } from './steps.ts';
 import { type Query, snapshot } from './transaction.ts';
 
@@ -47,7 +48,7 @@ export function readerOn(
 export async function demandStore(query: Query, location: PostgresLocation): Promise<number> {
   const version = await versionOf(query);
   if (version > 0) return version;
-  await refuseHiddenSchema(query);
+  await refuseUnfitSchema(query, false);
   throw new StoreOpenError(
     `there is no store in ${postgresText(location)}; name the store with --store or ` +
       'PLANT_STORE_STORE, or make one there with ' +
@@ -107,7 +108,7 @@ export async function inspectPostgres(
     return {
       schemaVersion,
       ...(await figuresOf(snapshot.pages(), (plants) =>
-        onProgress(`reading the plants: ${plants}`),
+        onProgress(`reading the plants: ${numberText(plants)}`),
       )),
     };
   } catch (error) {

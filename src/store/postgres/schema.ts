@@ -1,11 +1,11 @@
 import { StoreOpenError } from '../errors.ts';
-import { schemaVersion, unknownVersion } from '../schema-version.ts';
+import { type ReleasedVersions, schemaVersion, unknownVersion } from '../schema-version.ts';
 import { isMadeByOthers, sqlState, UNDEFINED_TABLE } from './errors.ts';
 import { schemaDifference } from './schema-comparison.ts';
 import { inTransaction, type Query } from './transaction.ts';
 
-/** The version of 1.1.0. `upgradePostgres` adds what it lacks. */
-const releasedVersions = [1];
+/** `upgradePostgres` adds what it lacks. */
+export const releasedVersions: ReleasedVersions = { '1.1.0': 1 };
 
 /**
  * The columns of SQLite. `plant_store` has one row, which is inserted last: a schema with the row is
@@ -44,7 +44,7 @@ const triesMax = 5;
 export async function ensureSchema(query: Query): Promise<boolean> {
   let isNew = false;
   for (let tries = 1; (await versionOf(query)) === 0; tries += 1) {
-    await refuseHiddenSchema(query);
+    await refuseUnfitSchema(query, true);
     await refuseOthersTables(query);
     try {
       isNew = await inTransaction(query, async () => {
@@ -86,34 +86,46 @@ export async function versionOf(query: Query): Promise<number> {
  * The server silently skips a schema of the `search_path` that the role may not use; a store there
  * looks like no store.
  *
+ * @param isToMake whether the store is to be made there
  * @throws StoreOpenError if the first schema of the path that exists is such a one, or none exists
  */
-export async function refuseHiddenSchema(query: Query): Promise<void> {
-  const session = await query("SELECT current_setting('search_path'), current_user::text");
-  const [path, role] = session.rows[0] as [string, string];
+export async function refuseUnfitSchema(query: Query, isToMake: boolean): Promise<void> {
+  const session = await query(
+    "SELECT current_setting('search_path'), current_user::text, quote_ident(current_user)",
+  );
+  const [path, user, role] = session.rows[0] as [string, string, string];
   const names = path.match(/"(?:[^"]|"")*"|[^,\s]+/g) ?? [];
   const schemas = names.map((name) =>
-    name === '"$user"' ? role : name.replace(/^"(.*)"$/s, '$1').replaceAll('""', '"'),
+    name === '"$user"' ? user : name.replace(/^"(.*)"$/s, '$1').replaceAll('""', '"'),
   );
   const { rows } = await query(
-    `SELECT nspname::text, has_schema_privilege(oid, 'USAGE') FROM pg_namespace
+    `SELECT quote_ident(nspname), has_schema_privilege(oid, 'USAGE'),
+       has_schema_privilege(oid, 'CREATE') FROM pg_namespace
      WHERE nspname = ANY ($1::text[]) ORDER BY array_position($1::text[], nspname::text) LIMIT 1`,
     [schemas],
   );
-  const [schema, mayUse] = rows[0] ?? [];
+  const [schema, mayUse, mayCreate] = rows[0] ?? [];
   // Tables would be temporary: the path of each transaction ends with their schema.
-  if (schema === undefined)
+  if (schema === undefined) {
+    const first = (names[0] ?? 'SCHEMA').replace('"$user"', role);
     throw new StoreOpenError(
-      'the database has no schema of the search path; CREATE SCHEMA, or name another with ' +
-        '?options=-csearch_path%3DSCHEMA',
+      `the database has no schema of the search path; CREATE SCHEMA ${first} AUTHORIZATION ` +
+        `${role}, or ${nameSchema}`,
     );
-  if (mayUse) return;
-  throw new StoreOpenError(
-    `the role ${role} may not look into the schema ${schema}, so it cannot be told whether ` +
-      `there is a store; GRANT USAGE ON SCHEMA ${schema} TO ${role}, or name another role or ` +
-      'schema with --store',
-  );
+  }
+  if (!mayUse)
+    throw new StoreOpenError(
+      `the role ${role} may not look into the schema ${schema}, so it cannot be told whether ` +
+        `there is a store; GRANT USAGE ON SCHEMA ${schema} TO ${role}, or ${nameSchema}`,
+    );
+  if (isToMake && !mayCreate)
+    throw new StoreOpenError(
+      `there is no store yet, and the role ${role} may not make one; GRANT CREATE ON SCHEMA ` +
+        `${schema} TO ${role}, or ${nameSchema}`,
+    );
 }
+
+const nameSchema = 'name another schema with ?options=-csearch_path%3DSCHEMA';
 
 /** @throws StoreOpenError if somebody else's table has the name of one of a store */
 export async function refuseOthersTables(query: Query): Promise<void> {

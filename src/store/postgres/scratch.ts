@@ -16,7 +16,7 @@ export async function makeScratchSchema(location: PostgresLocation) {
     const { user, database } = location;
     throw new StoreOpenError(
       `${user} may make no schema in the database, for a scratch store; ` +
-        `GRANT CREATE ON DATABASE ${database} TO ${user}`,
+        `GRANT CREATE ON DATABASE "${database}" TO "${user}"`,
     );
   });
   // Of two parameters with one name, the last counts.

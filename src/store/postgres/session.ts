@@ -24,11 +24,11 @@ export async function readSession(
 ): Promise<SessionSettings> {
   const [row] = (await client.query(sessionSettings)).rows;
   if (row === undefined) throw new Error('it does not answer as PostgreSQL does');
-  const { encoding, isInRecovery, isReadOnly, ...settings } = row;
+  const { encoding, inUtf8, isInRecovery, isReadOnly, ...settings } = row;
   if (encoding !== 'UTF8') {
     throw new StoreOpenError(
       `the database has the encoding ${encoding}; make one with ` +
-        "CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0",
+        `CREATE DATABASE ${inUtf8} ENCODING 'UTF8' TEMPLATE template0`,
     );
   }
   if (isInRecovery) throw new Error('it is a standby, which takes no writes');
@@ -44,6 +44,7 @@ function searchPathIn(options = ''): string | undefined {
 
 const sessionSettings = `SELECT version(),
     current_setting('server_encoding') AS encoding,
+    format('%I OWNER %I', current_database() || '_utf8', current_user) AS "inUtf8",
     pg_is_in_recovery() AS "isInRecovery",
     ${initialSetting('default_transaction_read_only')} AS "isReadOnly",
     current_setting('fsync') AS fsync,

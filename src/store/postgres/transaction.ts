@@ -69,11 +69,15 @@ export function queryOn({ client, settings: { searchPath }, demands }: Connectio
 }
 
 /** Runs work in a transaction. A failure rolls back. */
-export async function inTransaction<T>(query: Query, work: () => Promise<T>): Promise<T> {
+export async function inTransaction<T>(
+  query: Query,
+  work: () => Promise<T>,
+  end: 'COMMIT' | 'ROLLBACK' = 'COMMIT',
+): Promise<T> {
   await query.begin(writing);
   try {
     const result = await work();
-    await query('COMMIT');
+    await query(end);
     return result;
   } catch (error) {
     // If this fails, the connection is lost, and the transaction with it.

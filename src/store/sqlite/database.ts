@@ -5,7 +5,8 @@ import { nearestExisting } from '../../disk/file-system.ts';
 import { isSystemError, makeFile, makeFolderDurably } from '../../disk/files.ts';
 import { obstacleTo, obstacleToRoom } from '../../disk/obstacle.ts';
 import { limits } from '../../limits.ts';
-import { commandOn } from '../command-text.ts';
+import { intervalText } from '../../quantity-text.ts';
+import { commandOn, shellQuoted, storeOfPackage } from '../command-text.ts';
 import { StoreError, StoreOpenError } from '../errors.ts';
 import { defaultStorePath } from '../location.ts';
 import { demandNewest } from '../schema-version.ts';
@@ -97,6 +98,9 @@ export function isThere(path: string): boolean {
 
 function noStore(path: string): StoreOpenError {
   const whole = resolve(path);
+  const ofPackage = storeOfPackage(path);
+  if (ofPackage !== undefined)
+    return new StoreOpenError(`there is no store at ${whole}; ${ofPackage}`);
   const obstacle = obstacleTo(whole);
   const named = 'name the store with --store or PLANT_STORE_STORE';
   if (obstacle !== undefined)
@@ -207,7 +211,7 @@ export function tryBegin(db: DatabaseSync): boolean {
 export function lockedFor(lockMs: number): StoreError {
   return new StoreError(
     'unavailable',
-    `another process has kept the store locked for ${lockMs} ms`,
+    `another process has kept the store locked for ${intervalText(lockMs)}`,
   );
 }
 
@@ -258,6 +262,7 @@ export function opening<T>(path: string, open: () => T, mode = constants.R_OK | 
     if (sqliteCode(error) === SQLITE_CORRUPT) throw damaged(path, (error as Error).message, error);
     const whole = resolve(path);
     const obstacle =
+      lockedBy(whole, error) ??
       obstacleToStore(whole, mode, error) ??
       `${(error as Error).message}; check that the file and its folder exist and are writable`;
     throw new StoreOpenError(
@@ -265,6 +270,11 @@ export function opening<T>(path: string, open: () => T, mode = constants.R_OK | 
       { cause: error },
     );
   }
+}
+
+function lockedBy(path: string, error: unknown): string | undefined {
+  if (sqliteCode(error) !== SQLITE_BUSY) return undefined;
+  return `another program keeps it locked; end that program ("fuser ${shellQuoted(path)}" finds it)`;
 }
 
 /** SQLite makes further files to open a store, beside the target of a link. */

@@ -55,8 +55,7 @@ export function storeError(error: unknown): StoreError {
   const code = sqliteCode(error);
   const remedy =
     code === SQLITE_CORRUPT
-      ? '; "plant-store verify" shows what is damaged, "plant-store restore" puts a backup ' +
-        'in its place'
+      ? '; verify the store to see what is damaged, and restore a backup'
       : '';
   return new StoreError(failureOf(error), message + remedy, { cause: error });
 }

@@ -1,12 +1,12 @@
 import { DatabaseSync } from 'node:sqlite';
 import { StoreOpenError } from '../errors.ts';
-import { schemaVersion, unknownVersion } from '../schema-version.ts';
+import { type ReleasedVersions, schemaVersion, unknownVersion } from '../schema-version.ts';
 
 /** Marks the file as a plant store in its header: "Plnt". */
 export const applicationId = 0x506c6e74;
 
-/** The versions of 1.0.0 and 1.1.0. `upgradeSqlite` adds what they lack. */
-export const releasedVersions = [1, 3];
+/** `upgradeSqlite` adds what they lack. */
+export const releasedVersions: ReleasedVersions = { '1.0.0': 1, '1.1.0': 3 };
 
 /**
  * Times are milliseconds since the epoch. `created_by` is the id of a token, 0 for the fixed token,

@@ -306,7 +306,7 @@ function asKnownAt(
 ): JournalEntry {
   if (!('status' in entry)) return entry;
   const sentAt = acknowledgedAt.get(entry.requestId ?? '') ?? Number.POSITIVE_INFINITY;
-  return sentAt < position ? entry : { n: entry.n, lost: true };
+  return sentAt < position ? entry : { n: entry.n, atMs: entry.atMs, lost: true };
 }
 
 function isAcknowledgement(reply: Buffer): boolean {

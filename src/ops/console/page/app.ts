@@ -79,7 +79,7 @@ function App() {
   if (link !== undefined)
     return h(LinkSignIn, { key: link, store, link, onDone: () => setLink(undefined) });
   if (session === 'unknown') return h('main', {}, h(Failure, { error: trouble }));
-  if ('why' in session) return h(SignIn, { store, why: session.why });
+  if ('why' in session) return h(SignIn, { store, ...session });
   return h(Console, { store, state, route, ...session });
 }
 

@@ -1,10 +1,9 @@
-import { intervalText, sizeText } from '../../../quantity-text.ts';
+import { intervalText, numberText, sizeText } from '../../../quantity-text.ts';
 import type { BackupList, ListedBackup, RunningBackup } from '../../contract.ts';
 import type { PageProps } from './state.ts';
 import {
   Badge,
   type Column,
-  count,
   Distance,
   type Fact,
   Facts,
@@ -18,7 +17,7 @@ import {
 
 const columns: readonly Column<ListedBackup>[] = [
   { head: 'Made', cell: ({ createdAt }) => h(When, { time: createdAt }) },
-  { head: 'Plants', kind: 'number', cell: ({ plants }) => shown(plants, count) },
+  { head: 'Plants', kind: 'number', cell: ({ plants }) => shown(plants, numberText) },
   { head: 'Size', kind: 'number', cell: ({ bytes }) => shown(bytes, sizeText) },
   {
     head: 'Check',
@@ -59,7 +58,8 @@ export function Backups({ store, state: { backups } }: PageProps) {
     h('section', { class: 'card' }, h(Facts, { facts: factsOf(backups) })),
     h('div', { role: 'status' }, running && h(UnderWay, running)),
     fault === null && list,
-    leftOut > 0 && h('p', { class: 'quiet' }, `${count(leftOut)} older backups are not shown.`),
+    leftOut > 0 &&
+      h('p', { class: 'quiet' }, `${numberText(leftOut)} older backups are not shown.`),
   ];
 }
 

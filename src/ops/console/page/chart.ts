@@ -1,7 +1,8 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type uPlotModule from 'uplot';
+import { numberText } from '../../../quantity-text.ts';
 import type { Sample } from '../../contract.ts';
-import { count, h } from './ui.ts';
+import { h } from './ui.ts';
 
 /** index.html loads it as a script: its module is three times as large. */
 declare const uPlot: typeof uPlotModule;
@@ -46,7 +47,7 @@ export function Chart({ title, unit, lines, samples }: ChartProps) {
 /** Three significant digits. */
 function figure(value: number | null): string {
   if (value === null) return '–';
-  return count(value, value >= 100 ? 0 : value >= 10 ? 1 : 2);
+  return numberText(value, value >= 100 ? 0 : value >= 10 ? 1 : 2);
 }
 
 const compact = new Intl.NumberFormat('en', { notation: 'compact' });

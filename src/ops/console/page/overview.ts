@@ -1,18 +1,8 @@
-import { sizeText } from '../../../quantity-text.ts';
+import { numberText, sizeText } from '../../../quantity-text.ts';
 import type { Backup, Matter, Overview } from '../../contract.ts';
 import { Chart, type ChartProps } from './chart.ts';
 import type { PageProps } from './state.ts';
-import {
-  Badge,
-  type Children,
-  count,
-  Distance,
-  ExactText,
-  type Fact,
-  Facts,
-  h,
-  Loading,
-} from './ui.ts';
+import { Badge, type Children, Distance, ExactText, type Fact, Facts, h, Loading } from './ui.ts';
 
 const charts: readonly Omit<ChartProps, 'samples'>[] = [
   {
@@ -51,7 +41,7 @@ export function OverviewPage({ state: { overview, samples } }: PageProps) {
 }
 
 function tilesOf({ checks, ready, store, creates, refused, backup, ...overview }: Overview) {
-  const plants = store.plants === null ? '–' : count(store.plants);
+  const plants = store.plants === null ? '–' : numberText(store.plants);
   const counted = store.plants === null ? 'not counted yet' : 'in the store';
   return [
     tile('Status', h(Ready, { ready, checks }), [
@@ -60,14 +50,14 @@ function tilesOf({ checks, ready, store, creates, refused, backup, ...overview }
       `, version ${overview.version}`,
     ]),
     tile('Plants', plants, counted),
-    tile('New plants', count(creates.created.lastMinute), [
+    tile('New plants', numberText(creates.created.lastMinute), [
       'in the last minute, ',
-      count(creates.created.total),
+      numberText(creates.created.total),
       ' since the start',
     ]),
-    tile('Refused', count(refused.lastMinute), [
+    tile('Refused', numberText(refused.lastMinute), [
       h('a', { href: '#/refusals' }, 'in the last minute'),
-      `, ${count(refused.total)} since the start`,
+      `, ${numberText(refused.total)} since the start`,
     ]),
     tile('Last backup', h(Distance, { time: backup?.finishedAt ?? null, or: 'none' }), [
       h('a', { href: '#/backups' }, 'Backups'),
@@ -78,7 +68,7 @@ function tilesOf({ checks, ready, store, creates, refused, backup, ...overview }
 
 function sinceBackup(backup: Backup | null): string {
   if (backup === null || backup.missingPlants === null) return '';
-  return `, ${count(backup.missingPlants)} plants since`;
+  return `, ${numberText(backup.missingPlants)} plants since`;
 }
 
 function tile(name: string, figure: Children, says: Children) {

@@ -1,7 +1,8 @@
 import { useMemo, useState } from 'preact/hooks';
+import { numberText } from '../../../quantity-text.ts';
 import type { RefusedRequest } from '../../contract.ts';
 import type { PageProps } from './state.ts';
-import { type Column, choice, count, ExactText, h, Loading, table, When } from './ui.ts';
+import { type Column, choice, ExactText, h, Loading, table, When } from './ui.ts';
 
 const columns: readonly Column<RefusedRequest>[] = [
   { head: 'Time', cell: ({ at }) => h(When, { time: at }) },
@@ -40,6 +41,7 @@ export function Refusals({ state: { refusals }, query }: PageProps) {
     [all, code, client],
   );
   if (!all) return h(Loading, {});
+  const foundText = numberText(found.length);
   const filter = (change: Record<string, string>) => {
     const wanted = Object.entries({ code, client, ...change }).filter(([, value]) => value !== '');
     location.hash = `#/refusals?${new URLSearchParams(wanted)}`;
@@ -60,13 +62,13 @@ export function Refusals({ state: { refusals }, query }: PageProps) {
         return choice(label, choicesOf(values, chosen), { onChange }, chosen);
       }),
       h('button', { type: 'button', 'aria-pressed': held !== undefined, onClick: hold }, 'Pause'),
-      h('output', { class: 'quiet' }, `${count(found.length)} of the last ${count(all.length)}`),
+      h('output', { class: 'quiet' }, `${foundText} of the last ${numberText(all.length)}`),
     ),
     found.length === 0
       ? h('p', { class: 'quiet' }, 'No refusal since the start of the service matches.')
       : table({ caption: 'Refusals', columns, rows, rowKey: ({ requestId }) => requestId }),
     rows.length < found.length &&
-      h('button', { onClick: () => setAllShown(true) }, `Show all ${count(found.length)}`),
+      h('button', { onClick: () => setAllShown(true) }, `Show all ${foundText}`),
   ];
 }
 
@@ -82,6 +84,6 @@ function choicesOf(values: readonly string[], chosen: string) {
   const sorted = [...numbers].toSorted(([, one], [, other]) => other - one);
   return [
     { value: '', text: 'all' },
-    ...sorted.map(([value, number]) => ({ value, text: `${value} (${count(number)})` })),
+    ...sorted.map(([value, number]) => ({ value, text: `${value} (${numberText(number)})` })),
   ];
 }

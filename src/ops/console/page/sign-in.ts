@@ -2,7 +2,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import type { Store } from './state.ts';
 import { Failure, h, useAct } from './ui.ts';
 
-export function SignIn({ store, why }: { store: Store; why: string }) {
+export function SignIn({ store, why, how }: { store: Store; why: string; how: string }) {
   const act = useAct();
   const token = useRef<HTMLInputElement>(null);
   useEffect(() => {
@@ -29,16 +29,14 @@ export function SignIn({ store, why }: { store: Store; why: string }) {
     }),
     h('button', { class: 'main' }, 'Sign in'),
     h(Failure, { error: act.error ?? (why === '' ? undefined : new Error(why)) }),
-    h(
-      'div',
-      { id: 'token-help', class: 'quiet' },
-      h('p', {}, 'On the machine of the service, this command makes a token:'),
-      h('code', {}, 'plant-store token create NAME --role operate'),
-      h('p', {}, 'This command signs in without a token:'),
-      h('code', {}, 'plant-store open'),
-    ),
+    h('p', { id: 'token-help', class: 'quiet' }, withCode(how)),
   );
   return h('main', { class: 'sign-in' }, form);
+}
+
+/** Shows each text in quotes as code. */
+function withCode(text: string) {
+  return text.split('"').map((part, index) => (index % 2 ? h('code', {}, part) : part));
 }
 
 interface LinkSignInProps {

@@ -45,8 +45,8 @@ export interface State {
   readonly session:
     | 'unknown'
     | { readonly name: string; readonly notice: string }
-    /** Why the operator has to sign in; empty at the first visit. */
-    | { readonly why: string };
+    /** Why the operator has to sign in, empty at the first visit; and how. */
+    | { readonly why: string; readonly how: string };
   readonly overview: Overview | undefined;
   readonly samples: readonly Sample[];
   readonly refusals: readonly RefusedRequest[] | undefined;
@@ -76,6 +76,7 @@ export interface PageProps {
   readonly query: URLSearchParams;
 }
 
+const sessionEnded = 'Your session has ended. Sign in again to go on here.';
 const everyMs = 2_000;
 const doublingsMax = 4;
 const samplesKept = 900;
@@ -147,7 +148,7 @@ export function createStore(onChange: (state: State) => void) {
 
   function endSession(error: Error): void {
     if (error.cause === 401 && isSignedIn())
-      set({ ...nothing, session: { why: 'Your session has ended. Sign in again to go on here.' } });
+      set({ ...nothing, session: { why: sessionEnded, how: error.message } });
   }
 
   const isSignedIn = () => typeof state.session === 'object' && 'name' in state.session;
@@ -201,7 +202,8 @@ export function createStore(onChange: (state: State) => void) {
       try {
         begin(await ask<Session>('GET', '/session'), notice);
       } catch (error) {
-        if ((error as Error).cause === 401) return set({ session: { why: notice } });
+        const { cause, message } = error as Error;
+        if (cause === 401) return set({ ...nothing, session: { why: notice, how: message } });
         set({ trouble: error as Error });
         setTimeout(() => void this.resume(notice), everyMs);
       }
@@ -211,7 +213,7 @@ export function createStore(onChange: (state: State) => void) {
     },
     async signOut(): Promise<void> {
       await ask('DELETE', '/session');
-      set({ ...nothing, session: { why: '' } });
+      return this.resume();
     },
   };
 }

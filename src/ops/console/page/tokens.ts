@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { numberText } from '../../../quantity-text.ts';
 import type { CreatedToken, NewToken, RotatedToken, Rotation, Token } from '../../contract.ts';
 import type { PageProps, Store } from './state.ts';
 import {
@@ -6,7 +7,6 @@ import {
   type Children,
   type Column,
   choice,
-  count,
   Dialog,
   Distance,
   ExactText,
@@ -57,7 +57,7 @@ export function Tokens({ store, state: { tokens } }: PageProps) {
       'New plants and refusals are those of this service since its start, ',
       h(Distance, { time: since }),
       '.',
-      leftOut > 0 && ` ${count(leftOut)} older expired and revoked tokens are not shown.`,
+      leftOut > 0 && ` ${numberText(leftOut)} older expired and revoked tokens are not shown.`,
     ),
     opened && dialogOf(opened),
   ];
@@ -84,7 +84,7 @@ function columnsWith(open: (opened: Opened) => void): readonly Column<Token>[] {
     {
       head: 'New plants',
       kind: 'number',
-      cell: ({ figures }) => (figures ? count(figures.created) : '–'),
+      cell: ({ figures }) => (figures ? numberText(figures.created) : '–'),
     },
     { head: 'Refused', kind: 'number', cell: refusedOf },
     { head: 'Last used', cell: ({ lastUsedAt }) => h(Distance, { time: lastUsedAt, or: 'never' }) },
@@ -105,7 +105,7 @@ function stateOf({ state, expiresSoon }: Token): Children {
 function refusedOf({ figures, name }: Token): Children {
   if (!figures?.refused) return '–';
   const href = `#/refusals?${new URLSearchParams({ client: name })}`;
-  return h('a', { href }, count(figures.refused));
+  return h('a', { href }, numberText(figures.refused));
 }
 
 function changesOf(token: Token, open: (opened: Opened) => void): Children {

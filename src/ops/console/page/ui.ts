@@ -29,10 +29,6 @@ export function h(type: unknown, props: object, ...children: Children[]): VNode 
   return createElement(type as string, props, ...children) as VNode;
 }
 
-export function count(value: number, fractionDigits = 0): string {
-  return value.toLocaleString('en', { maximumFractionDigits: fractionDigits });
-}
-
 export function localText(time: Time): string {
   return new Date(time).toLocaleString('sv-SE');
 }

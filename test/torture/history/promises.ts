@@ -56,6 +56,12 @@ export function assertAnswered(account: Account): void {
   );
 }
 
+/** Beyond `assertAnswered`: while one node fails, the others refuse no client. */
+export function assertOthersServe(account: Account): void {
+  assertAnswered(account);
+  assert(!account.during.statuses[503], `clients were refused: ${JSON.stringify(account)}`);
+}
+
 /** Beyond `assertAnswered`: while the database fails, no client is cut off or kept waiting. */
 export function assertPromisesKept(account: Account): void {
   assertAnswered(account);

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { existsSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -6,21 +7,27 @@ import type { RunningServer } from '../../helpers/program.ts';
 import type { TcpProxy } from '../../helpers/tcp-proxy.ts';
 import type { Load } from './load.ts';
 
+/** Nodes under load. */
+export interface NodeSetting {
+  readonly nodes: RunningServer[];
+  /** Starts another one like that of the index. */
+  readonly startNode: (index: number, ...args: string[]) => Promise<RunningServer>;
+  readonly load: Load;
+  /** The index of the node to which harm is done. */
+  readonly victim: number;
+}
+
 /** What is at hand to do harm to. */
-export interface Setting {
+export interface Setting extends Pick<NodeSetting, 'nodes' | 'load'> {
   readonly database: PostgresServer;
   /** All nodes are behind it. */
-  readonly proxy: TcpProxy;
-  /** Those under load. */
-  readonly nodes: RunningServer[];
-  readonly startNode: () => Promise<RunningServer>;
-  readonly load: Load;
+  readonly proxy: Pick<TcpProxy, 'swallow' | 'delayReplies' | 'heal'>;
   /** How long a fault goes on that does not end by itself. */
   readonly faultMs: number;
 }
 
 /** Does harm, and resolves as soon as the database is back. */
-export type Fault = (setting: Setting) => Promise<void>;
+export type Fault<S = Setting> = (setting: S) => Promise<void>;
 
 export const databaseFaults: Readonly<Record<string, Fault>> = {
   async 'the database is killed'({ database, ...setting }) {
@@ -62,21 +69,32 @@ export const networkFaults: Readonly<Record<string, Fault>> = {
   },
 };
 
+export const nodeFaults: Readonly<Record<string, Fault<NodeSetting>>> = {
+  async 'a node is killed, and another takes its place'({ nodes, victim, load, startNode }) {
+    await nodes[victim]?.stop('SIGKILL');
+    const next = await startNode(victim);
+    nodes[victim] = next;
+    load.add(next);
+  },
+  async 'another node takes over the port of a node'({ nodes, victim, load, startNode }) {
+    const before = nodes[victim] ?? assert.fail();
+    const next = await startNode(victim, '--port', `${before.port}`, '--reuse-port');
+    nodes[victim] = next;
+    load.add(next);
+    assert.equal(await before.stop(), 0);
+  },
+};
+
 /** Shorter than clients of a node may have to wait. */
 const nodeStandsStillMs = 3_000;
 
-export const nodeFaults: Readonly<Record<string, Fault>> = {
-  async 'a node is killed, and another takes its place'({ nodes, load, startNode }) {
-    await nodes.shift()?.stop('SIGKILL');
-    const next = await startNode();
-    nodes.push(next);
-    load.add(next);
-  },
-  async 'a node stands still'({ nodes }) {
-    const child = nodes[0]?.child;
-    child?.kill('SIGSTOP');
+/** Until such a node has read its tokens again, it judges no token that it does not know. */
+export const stillNodeFaults: Readonly<Record<string, Fault<NodeSetting>>> = {
+  async 'a node stands still'({ nodes, victim }) {
+    const { child } = nodes[victim] ?? assert.fail();
+    child.kill('SIGSTOP');
     await delay(nodeStandsStillMs);
-    child?.kill('SIGCONT');
+    child.kill('SIGCONT');
   },
 };
 
@@ -84,7 +102,10 @@ export const nodeFaults: Readonly<Record<string, Fault>> = {
  * Where the database has a small disk of its own: fills it, until the database has nowhere to put a
  * plant.
  */
-export async function fillDisk({ database, ...setting }: Setting): Promise<void> {
+export async function fillDisk({
+  database,
+  ...setting
+}: Pick<Setting, 'database' | 'nodes' | 'load'>): Promise<void> {
   const ballast = join(database.folder, '..', 'ballast');
   const { bavail, bsize } = statfsSync(database.folder);
   writeFileSync(ballast, Buffer.alloc(bavail * bsize));

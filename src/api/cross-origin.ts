@@ -1,0 +1,53 @@
+import { headerFields } from '../contract/openapi-responses.ts';
+import { type Exchange, type ReplyLines, sendReply } from '../http/exchange.ts';
+import type { Fields, RequestHead } from '../http/request-head.ts';
+import { limits } from '../limits.ts';
+
+export type CrossOrigin = ReturnType<typeof crossOrigin>;
+
+/**
+ * Lets web pages of other origins call the service (fetch.spec.whatwg.org, CORS protocol). The
+ * service takes no cookies, so credentials are never allowed.
+ *
+ * @param origins as browsers send them, or `*` alone
+ */
+export function crossOrigin(origins: readonly string[]) {
+  const linesOf = new Map(origins.map((origin) => [origin, allowing(origin)]));
+  const forAll = linesOf.get('*');
+  const forOriginOf = (fields: Fields) => linesOf.get(fields.get('origin')?.join() ?? '');
+
+  const replyLines: ReplyLines = (fields) => forAll ?? (fields && forOriginOf(fields)) ?? vary;
+  return {
+    replyLines,
+    isPreflight({ method, fields }: RequestHead): boolean {
+      return (
+        method === 'OPTIONS' &&
+        fields.has('origin') &&
+        fields.has('access-control-request-method') &&
+        replyLines(fields) !== vary
+      );
+    },
+  };
+}
+
+/** A cache must not give the reply for one origin to another. */
+const vary = 'Vary: Origin\r\n';
+
+function allowing(origin: string): string {
+  return (
+    `Access-Control-Allow-Origin: ${origin}\r\n${origin === '*' ? '' : vary}` +
+    `Access-Control-Expose-Headers: ${Object.keys(headerFields).join(', ')}\r\n`
+  );
+}
+
+/** What a page may send. `*` stands for fields that are ignored, and never for `Authorization`. */
+const requestFields = 'Authorization, Content-Type, traceparent, *';
+
+/** @param methods of the path, with commas between them */
+export function answerPreflight(exchange: Exchange, methods: string): void {
+  const lines =
+    `Access-Control-Allow-Methods: ${methods}\r\n` +
+    `Access-Control-Allow-Headers: ${requestFields}\r\n` +
+    `Access-Control-Max-Age: ${limits.http.preflightSeconds}\r\n`;
+  sendReply(exchange, { status: 204, lines, body: '' });
+}
