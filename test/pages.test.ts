@@ -9,19 +9,9 @@ import { blocksOf, pages, readPage, root } from './helpers/pages.ts';
 /** `test/service/docs.test.ts` and, for the installation, `packaging/test/` run both. */
 const languagesRun = ['sh', 'js'];
 /** Files, queries and pictures. */
-const languagesOfNoCommand = [
-  'caddy',
-  'haproxy',
-  'cron',
-  'http',
-  'ini',
-  'json',
-  'mermaid',
-  'nginx',
-  'sql',
-  'text',
-  'yaml',
-];
+const languagesOfNoCommand = 'caddy cron haproxy http ini json mermaid nginx sql text yaml'.split(
+  ' ',
+);
 
 /** The first line of each block of commands that no test runs, by what the commands need. */
 const notRun = {

@@ -36,11 +36,12 @@ export function rateLimiterIn(memory: SharedArrayBuffer) {
       if (Atomics.load(owners, slot) === bucketId) return slot;
       if (Atomics.load(fullAt, slot) < Atomics.load(fullAt, fullest)) fullest = slot;
     }
-    const owner = Atomics.load(owners, fullest);
+    const [owner, before] = [Atomics.load(owners, fullest), Atomics.load(fullAt, fullest)];
     // Another thread may have been first, with this token or another.
     if (Atomics.compareExchange(owners, fullest, owner, bucketId) !== owner)
       return slotOf(bucketId, now);
-    if (Atomics.load(fullAt, fullest) > now) Atomics.store(fullAt, fullest, now);
+    // Another thread may have taken a create of this token already.
+    if (before > now) Atomics.compareExchange(fullAt, fullest, before, now);
     return fullest;
   }
 

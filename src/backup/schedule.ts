@@ -121,9 +121,10 @@ export function openBackups(
         folder,
         keep: rules,
         everySeconds: everyMs / 1_000,
-        last,
         ...(await list.look()),
         dueAt: dueAtMs === undefined ? null : new Date(dueAtMs).toISOString(),
+        // Of one moment: a backup may have ended while the folder was read.
+        last,
         running: running?.reply ?? null,
       };
     },

@@ -4,22 +4,45 @@ import { fileURLToPath } from 'node:url';
 import type { Limits } from '../../src/limits.ts';
 import { type RunningServer, token } from './program.ts';
 
+/** By part. JSON has no infinity, and none is needed. */
+type Changed = { readonly [P in keyof Limits]?: Partial<Limits[P]> };
+
+const quickHeartbeats: Changed = { ops: { heartbeatEveryMs: 100, heartbeatStaleMs: 1_000 } };
+
+/** The log of the store is checkpointed after a few pages, and soon at its limit. */
+export const smallLog: Changed = {
+  sqlite: {
+    ...{ checkpointPages: 10, readersEveryMs: 100 },
+    ...{ walBytesKept: 2 ** 18, walBytesHigh: 2 ** 20, walBytesMax: 2 ** 24 },
+  },
+};
+
+/** Connections are given up soon. */
+export const impatient: Changed = {
+  http: { headersMs: 200, idleMs: 400, handshakeMs: 400, expiryCheckMs: 50 },
+};
+
+/** By what is done to a server: the limits with which it shows soon. */
+const limitsOf: Readonly<Record<string, Changed>> = {
+  'HTTP thread hangs': quickHeartbeats,
+  'disk hangs': quickHeartbeats,
+  'thread for checkpoints ends': smallLog,
+  'thread for checkpoints throws': smallLog,
+};
+
 /** The environment of a server that `sabotage.ts` harms, there under SABOTAGE and SABOTAGE_WHILE. */
-export function sabotaging(kind: string, whileFile?: string): Readonly<Record<string, string>> {
+export function sabotaging(kind: string, whileFile = ''): Readonly<Record<string, string>> {
+  return { ...withLimits(limitsOf[kind] ?? {}), SABOTAGE: kind, SABOTAGE_WHILE: whileFile };
+}
+
+/** The environment of a server with other limits. */
+export function withLimits(changed: Changed): Readonly<Record<string, string>> {
   const preload = fileURLToPath(new URL('sabotage.ts', import.meta.url));
   return {
     PLANT_STORE_TOKEN: token,
     NODE_OPTIONS: `--import=${preload}`,
-    SABOTAGE: kind,
-    ...(whileFile !== undefined && { SABOTAGE_WHILE: whileFile }),
+    CHANGED_LIMITS: JSON.stringify(changed),
   };
-}
-
-type Changed = { readonly [P in keyof Limits]?: Partial<Limits[P]> };
-
-/** The environment of a server with other limits. */
-export function withLimits(changed: Changed): Readonly<Record<string, string>> {
-  return { ...sabotaging('limits are changed'), CHANGED_LIMITS: JSON.stringify(changed) };
 }
 
 export const plant = (id: number) => ({ id, name: `Plant ${id}` });

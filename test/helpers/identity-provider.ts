@@ -67,7 +67,15 @@ export async function startProvider(
 }
 
 /** Without the private members (RFC 7518 §6). */
-function publicPart({ d: _, p: __, q: ___, dp: ____, dq: _____, qi: ______, ...rest }: SigningKey) {
+export function publicPart({
+  d: _,
+  p: __,
+  q: ___,
+  dp: ____,
+  dq: _____,
+  qi: ______,
+  ...rest
+}: SigningKey) {
   return rest;
 }
 

@@ -6,17 +6,13 @@ import type { TestContext } from 'node:test';
 import { skipVisibly } from './skips.ts';
 
 /**
- * A new folder with a file system of its own, for as long as the test takes.
+ * A new folder with a file system of its own in memory, for as long as the test takes.
  *
- * @param options of mount(8), given a folder with the folders that an overlay needs
+ * @param options of mount(8)
  * @returns undefined where no file system can be mounted; the test is then skipped
  */
-export function mounted(
-  t: TestContext,
-  type: string,
-  options: (folder: string) => string,
-): string | undefined {
-  return mountIn(t, (folder) => ['-t', type, '-o', options(folder), 'none'])?.at;
+export function mounted(t: TestContext, options: string): string | undefined {
+  return mountIn(t, () => ['-t', 'tmpfs', '-o', options, 'none'])?.at;
 }
 
 /**
@@ -48,7 +44,7 @@ export function mountedDisk(
  * of this size.
  */
 export function mountedFailingDisk(t: TestContext, bytes: number): string | undefined {
-  const small = mounted(t, 'tmpfs', () => `size=${bytes}`);
+  const small = mounted(t, `size=${bytes}`);
   if (small === undefined) return undefined;
   const image = join(small, 'image');
   writeFileSync(image, '');
@@ -63,7 +59,7 @@ function mountIn(
 ): { at: string } | undefined {
   const folder = mkdtempSync(join(tmpdir(), 'plant-store-test-'));
   const at = join(folder, 'disk');
-  for (const name of ['disk', 'lower', 'upper', 'work']) mkdirSync(join(folder, name));
+  mkdirSync(at);
   const { status, stderr } = spawnSync('mount', [...options(folder), at], { encoding: 'utf8' });
   t.after(() => {
     // Lazily, because a process that is only killed after this may have files open there.

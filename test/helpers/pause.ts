@@ -11,3 +11,16 @@ const pauseMs = 20;
 export function pause(signal?: AbortSignal): Promise<void> {
   return delay(pauseMs, undefined, signal && { signal });
 }
+
+/** Asks until it is so, for a minute at most. */
+export async function until<Found>(
+  find: () => Promise<Found>,
+  isSo: (found: Found) => boolean,
+): Promise<Found> {
+  const signal = AbortSignal.timeout(60_000);
+  for (;;) {
+    const found = await find();
+    if (isSo(found)) return found;
+    await pause(signal);
+  }
+}

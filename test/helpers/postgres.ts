@@ -20,7 +20,7 @@ import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import pg from 'pg';
 import { freePort } from './free-port.ts';
-import { inReverse, type Owner, temporaryFolder } from './program.ts';
+import { childrenOf, inReverse, type Owner, temporaryFolder } from './program.ts';
 
 /** Settings of postgresql.conf. */
 export type PostgresSettings = Readonly<Record<string, string>>;
@@ -134,7 +134,7 @@ function keep(made: string, kept: string): void {
 }
 
 /** A server on a folder of data that is there. */
-export async function serverIn(
+async function serverIn(
   owner: Owner,
   folder: string,
   settings: PostgresSettings = {},
@@ -173,6 +173,7 @@ export async function serverIn(
 
   function signal(name: NodeJS.Signals): void {
     if (child?.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    // Each child leads a group and a session of its own, so that no one signal reaches all.
     for (const pid of [child.pid, ...childrenOf(child.pid)]) sendTo(pid, name);
   }
 
@@ -218,17 +219,6 @@ export async function serverIn(
 /** The name of the database that a URL of `makeDatabase` leads to. */
 export function nameOfDatabase(url: string): string {
   return new URL(url).pathname.slice(1);
-}
-
-/**
- * Each leads a group and a session of its own, so that no one signal reaches all. Known on Linux
- * only.
- */
-function childrenOf(pid: number): number[] {
-  const file = `/proc/${pid}/task/${pid}/children`;
-  return existsSync(file)
-    ? readFileSync(file, 'utf8').trim().split(' ').filter(Boolean).map(Number)
-    : [];
 }
 
 function sendTo(pid: number, name: NodeJS.Signals): void {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -56,9 +57,9 @@ export interface Ended {
 }
 
 /**
- * Of the environment. Two are for the helper instead: OPEN_FILES is the limit of file descriptors
+ * Of the environment. Three are for the helper instead: OPEN_FILES is the limit of file descriptors
  * (ulimit -n), LAUNCHER_NODE the path of the Node that starts the program, in a process group of
- * its own.
+ * its own, and FOLDER the one that the program works in.
  */
 type Variables = Readonly<Record<string, string>>;
 
@@ -239,7 +240,7 @@ export const besideOthers = { PLANT_STORE_OPS_PORT: '0', PGCONNECT_TIMEOUT: '20'
 /** Starts a command of the real program. */
 export function startProgram(
   args: readonly string[],
-  { OPEN_FILES: openFiles, LAUNCHER_NODE: node, ...variables }: Variables = {},
+  { OPEN_FILES: openFiles, LAUNCHER_NODE: node, FOLDER: cwd, ...variables }: Variables = {},
 ) {
   // Nothing of the developer's own settings may reach the program.
   const inherited = Object.fromEntries(
@@ -253,5 +254,14 @@ export function startProgram(
     env: { ...inherited, ...besideOthers, ...variables },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: node !== undefined,
+    cwd,
   });
+}
+
+/** The processes that a process has started. Known on Linux only. */
+export function childrenOf(pid = 0): number[] {
+  const file = `/proc/${pid}/task/${pid}/children`;
+  return existsSync(file)
+    ? readFileSync(file, 'utf8').trim().split(' ').filter(Boolean).map(Number)
+    : [];
 }

@@ -110,6 +110,17 @@ export async function connectRaw(
   };
 }
 
+/** Sends the bytes on a connection of its own. @returns the first reply */
+export async function exchange(
+  owner: Owner,
+  port: number,
+  bytes: string | Uint8Array,
+): Promise<RawReply> {
+  const connection = await connectRaw(owner, port);
+  connection.send(bytes);
+  return connection.reply();
+}
+
 /** The first whole reply in the bytes, and how many bytes it takes. */
 export function parseReply(bytes: Buffer, to?: 'HEAD'): [RawReply, number] | undefined {
   const headEnd = bytes.indexOf('\r\n\r\n');
@@ -161,12 +172,14 @@ export function rawRequest(body: string | Uint8Array, request: RawRequest = {}):
   ]);
 }
 
+/** The bytes of a request without a body and a token. */
+export function bareRequest(target: string, method = 'GET'): Buffer {
+  const none = { Authorization: undefined, 'Content-Type': undefined, 'Content-Length': undefined };
+  return rawRequest('', { method, target, fields: none });
+}
+
 /** A request that is answered at once, whatever the store does. */
-export const describeRequest = rawRequest('', {
-  method: 'GET',
-  target: '/openapi.json',
-  fields: { 'Content-Type': undefined, 'Content-Length': undefined },
-});
+export const describeRequest = bareRequest('/openapi.json');
 
 /**
  * Sends `parts` and resolves when the server has read them, though it has not answered them: a

@@ -8,7 +8,7 @@ import { isMainThread, threadId } from 'node:worker_threads';
 /*
  * Loaded into the threads of a server before its own code (node --import), to bring about what
  * cannot be had from outside. SABOTAGE names what, and it is in force as long as there is a file at
- * SABOTAGE_WHILE.
+ * SABOTAGE_WHILE. CHANGED_LIMITS are in force for as long as the process lives.
  */
 
 const ownLimits = new URL('../../src/limits.ts', import.meta.url).href;
@@ -18,7 +18,6 @@ const inForce = () => existsSync(process.env['SABOTAGE_WHILE'] ?? '');
 
 const sabotages: Readonly<Record<string, () => void>> = {
   'disk hangs': () => {
-    changeLimits();
     const { fdatasync } = fs;
     // As in a call that does not return: later calls wait, too.
     fs.fdatasync = Object.assign(
@@ -35,22 +34,12 @@ const sabotages: Readonly<Record<string, () => void>> = {
     afterCheckpoint(() => {
       throw new Error('thrown by the test');
     }),
-  'HTTP thread hangs': () => {
-    changeLimits();
-    onOneHttpThread(hang);
-  },
+  'HTTP thread hangs': () => onOneHttpThread(hang),
   'HTTP thread ends': () => onOneHttpThread(() => process.exit()),
   'clock is a year back': () => {
     const now = Date.now;
     Date.now = () => now() - (inForce() ? yearMs : 0);
   },
-  // In force from the start, for as long as the process lives.
-  'limits are changed': changeLimits,
-  'log is to be small': changeLimits,
-  'sessions are looked up often': changeLimits,
-  'upgrades are given up soon': changeLimits,
-  'issuers are asked often': changeLimits,
-  'connections are given up soon': changeLimits,
 };
 
 /** The program loads `changed-limits.ts` in the place of its own limits. */
@@ -79,9 +68,7 @@ function onOneHttpThread(sabotage: () => void): void {
   });
 }
 
-/** Of a small WAL. */
 function afterCheckpoint(sabotage: () => void): void {
-  changeLimits();
   const { exec } = DatabaseSync.prototype;
   DatabaseSync.prototype.exec = function (sql) {
     if (sql.startsWith('PRAGMA journal_size_limit') && inForce()) sabotage();
@@ -89,4 +76,5 @@ function afterCheckpoint(sabotage: () => void): void {
   };
 }
 
+changeLimits();
 sabotages[process.env['SABOTAGE'] ?? '']?.();

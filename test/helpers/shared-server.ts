@@ -2,11 +2,6 @@ import { after } from 'node:test';
 import { type ServerWithStore, startServer, storePath } from './program.ts';
 import { alterStore } from './store-file.ts';
 
-/** The path of a store that is still to be made, for all tests of a file. */
-export async function sharedStore(): Promise<string> {
-  return await storePath({ after });
-}
-
 /**
  * Starts one server for those tests of a file that leave it as it was but for its plants; a start
  * costs more than they do.
@@ -16,10 +11,9 @@ export async function sharedStore(): Promise<string> {
 export async function shareServer(
   args: readonly string[] = [],
   path?: string,
-  variables?: Readonly<Record<string, string>>,
 ): Promise<() => ServerWithStore> {
   const store = path ?? (await storePath({ after }));
-  const server = { ...(await startServer({ after }, store, args, variables)), store };
+  const server = { ...(await startServer({ after }, store, args)), store };
   return () => {
     alterStore(store, 'DELETE FROM plants');
     return server;

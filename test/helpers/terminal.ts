@@ -16,33 +16,25 @@ export function hasTerminal(t: TestContext): boolean {
 }
 
 /**
- * Starts the real program on a terminal with the given number of columns. Its standard output has what it writes
- * there, errors too.
- *
- * @param keyboard whether its standard input takes what a person types
+ * Starts the real program on a terminal with the given number of columns. Its standard output has
+ * what it writes there, errors too.
  */
 export function startOnTerminal(
   columns: number,
   args: readonly string[],
   variables: Readonly<Record<string, string>> = {},
-  keyboard: 'ignore' | 'pipe' = 'ignore',
 ): ChildProcess {
-  const line = [
-    'stty',
-    'cols',
-    `${columns}`,
-    '-opost;',
-    'exec',
-    ...commandLine(...args)
-      .flat()
-      .map(quoted),
-  ].join(' ');
+  const program = commandLine(...args)
+    .flat()
+    .map(quoted)
+    .join(' ');
+  const line = `stty cols ${columns} -opost; exec ${program}`;
   // Nothing else of the environment: a good dozen of variables, such as CI, turn colours on or off.
   const { PATH, HOME, TMPDIR } = process.env;
   const env = { PATH, HOME, TMPDIR, LANG: 'C.UTF-8', TERM: 'xterm-256color', ...variables };
   return spawn('script', ['--quiet', '--return', '--command', line, '/dev/null'], {
     env,
-    stdio: [keyboard, 'pipe', 'ignore'],
+    stdio: ['ignore', 'pipe', 'ignore'],
   });
 }
 

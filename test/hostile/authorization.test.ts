@@ -1,45 +1,31 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import { generateToken, hashToken } from '../../src/access/opaque-tokens.ts';
+import { after, test } from 'node:test';
+import { generateToken } from '../../src/access/opaque-tokens.ts';
 import { type ProblemName, problems } from '../../src/contract/problems.ts';
 import { limits } from '../../src/limits.ts';
-import { openSqliteStore } from '../../src/store/sqlite/store.ts';
-import { inReverse, type RunningServer, startServer, storePath } from '../helpers/program.ts';
+import { inReverse, startServer, storePath } from '../helpers/program.ts';
 import { assertRefusal, type RawReply } from '../helpers/raw.ts';
-import { storedPlants } from '../helpers/store-file.ts';
+import { alterStore, storedPlants } from '../helpers/store-file.ts';
+import { storedToken } from '../helpers/stored-token.ts';
 import { sendInLanes } from './lanes.ts';
 
 /** The characters of a b64token (RFC 6750 §2.1), but for the = that may end it. */
 const b64 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~+/';
 /** As long as a token may be, and of every character that may be in one. */
 const longToken = `${b64}${'a'.repeat(limits.access.tokenCharsMax - b64.length - 2)}==`;
-const [valid, revoked, expired] = [generateToken(), generateToken(), generateToken()];
-const [operate, unknown] = [generateToken(), generateToken()];
 
 /** One server for the whole file. At the end its store must hold exactly these plants. */
-let server: RunningServer;
-let store: string;
 const created: bigint[] = [];
 let lastId = 0n;
-
 const owner = inReverse({ after });
-
-before(async () => {
-  store = await storePath(owner);
-  const tokenStore = await openSqliteStore(store, 5_000);
-  const create = (name: string, token: string, role: 'create' | 'operate', expiresAtMs?: number) =>
-    tokenStore.createToken(
-      { name, hash: hashToken(token), role, createdAtMs: 0, expiresAtMs },
-      limits.access.liveTokensMax,
-    );
-  await create('valid', valid, 'create');
-  await create('revoked', revoked, 'create');
-  await create('expired', expired, 'create', 1);
-  await create('operate', operate, 'operate');
-  await tokenStore.revokeToken('revoked', 1);
-  await tokenStore.close();
-  server = await startServer(owner, store, [], { PLANT_STORE_TOKEN: longToken });
-});
+const store = await storePath(owner);
+const valid = await storedToken(store, 'valid');
+const revoked = await storedToken(store, 'revoked');
+const expired = await storedToken(store, 'expired', { validMs: 1 });
+const operate = await storedToken(store, 'operate', { role: 'operate' });
+const unknown = generateToken();
+alterStore(store, "UPDATE tokens SET revoked_at = created_at WHERE name = 'revoked'");
+const server = await startServer(owner, store, [], { PLANT_STORE_TOKEN: longToken });
 
 /**
  * What of a request differs from a create that has everything but authorization; the lines are sent
@@ -195,21 +181,18 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
   ],
   'no authorization beside other faults, which come later': [
     ...(
-      ['tokenMissing', 'tokenInvalid', 'authorizationMalformed', 'scopeInsufficient'] as const
-    ).flatMap((problem) => {
-      const line = {
-        tokenMissing: 'X: x',
-        tokenInvalid: wrong,
-        authorizationMalformed: 'Authorization: Bearer',
-        scopeInsufficient: `Authorization: Bearer ${operate}`,
-      }[problem];
-      return [
-        refused(problem, line, 'Content-Type: text/plain'),
-        refused(problem, line, 'Content-Encoding: gzip'),
-        { lines: [line], body: () => '{', problem },
-        { lines: [line], body: () => '', problem },
-      ];
-    }),
+      [
+        ['tokenMissing', 'X: x'],
+        ['tokenInvalid', wrong],
+        ['authorizationMalformed', 'Authorization: Bearer'],
+        ['scopeInsufficient', `Authorization: Bearer ${operate}`],
+      ] as const
+    ).flatMap(([problem, line]) => [
+      refused(problem, line, 'Content-Type: text/plain'),
+      refused(problem, line, 'Content-Encoding: gzip'),
+      { lines: [line], body: () => '{', problem },
+      { lines: [line], body: () => '', problem },
+    ]),
     { lines: [wrong], target: '/nowhere', problem: 'pathUnknown' },
     refused('expectationFailed', wrong, 'Expect: x'),
   ],

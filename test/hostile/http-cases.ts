@@ -104,17 +104,11 @@ const contentLength: readonly HttpCase[] = [
   // RFC 9110 §8.6
   ...field(
     'Content-Length',
-    ['28, 28', '28, 5', '+28', '-28', '0x1c', '2 8', '28.0', '', ' ', ','],
-    (value) => refused('', withFraming(`Content-Length: ${value}\r\n`)),
-  ),
-  ...field(
-    'Content-Length',
-    ['28\u000b', '\u000b28', '28\u0000', '2\u00b28', '\u00a028', '28\r', '28\r\n 0', '28\r\n\t'],
-    (value) => refused('', withFraming(`Content-Length: ${value}\r\n`)),
-  ),
-  ...field(
-    'Content-Length',
-    ['18446744073709551616', '18446744073709551644', '99999999999999999999', '9'.repeat(400)],
+    [
+      ...['28, 28', '28, 5', '+28', '-28', '0x1c', '2 8', '28.0', '', ' ', ',', '28\u000b'],
+      ...['\u000b28', '28\u0000', '2\u00b28', '\u00a028', '28\r', '28\r\n 0', '28\r\n\t'],
+      ...['18446744073709551616', '18446744073709551644', '99999999999999999999', '9'.repeat(400)],
+    ],
     (value) => refused('', withFraming(`Content-Length: ${value}\r\n`)),
   ),
   ...field('Content-Length', ['1048577', '9007199254740993'], (value) =>

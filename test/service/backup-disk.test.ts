@@ -2,18 +2,12 @@ import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { done, doneJson, namesIn, on } from '../helpers/backups.ts';
+import { namesIn } from '../helpers/backups.ts';
+import { keepCreating } from '../helpers/load.ts';
 import { mountedDisk, mountedFailingDisk } from '../helpers/mounts.ts';
-import { pause } from '../helpers/pause.ts';
-import {
-  create,
-  type Ended,
-  oneThread,
-  runProgram,
-  startServer,
-  storePath,
-} from '../helpers/program.ts';
-import { openStoreAt } from '../helpers/store-file.ts';
+import { create, oneThread, runProgram, startServer, storePath } from '../helpers/program.ts';
+import { done, doneJson, failed, on } from '../helpers/run-here.ts';
+import { addPlants, openStoreAt } from '../helpers/store-file.ts';
 
 const MiB = 2 ** 20;
 
@@ -25,25 +19,18 @@ const MiB = 2 ** 20;
 async function failsOn(t: TestContext, disk: string, says: RegExp): Promise<void> {
   const path = await storePath(t);
   const { plantsUrl, stop } = await startServer(t, path, oneThread);
-  assert.equal((await create(plantsUrl, { id: 1, name: 'Alder' })).status, 200);
+  assert.equal((await create(plantsUrl, { id: -1, name: 'Alder' })).status, 200);
   const folder = join(disk, 'backups');
   mkdirSync(folder);
   const args = ['backup', folder, '--keep', '1d:1ms', ...on(path)];
   const { file } = await doneJson(...args);
   const before = namesIn(folder);
-  await grow(path);
+  addPlants(path, 300, 100_000);
 
-  let creates = 0;
-  let ended: Ended | undefined;
-  void runProgram(args).then((end) => (ended = end));
-  for (let id = 1_000_000; ended === undefined; id += 1) {
-    assert.equal((await create(plantsUrl, { id, name: 'Oak' })).status, 200);
-    creates += 1;
-    await pause();
-  }
-  const { code, stderr } = ended as Ended;
-  assert.match(stderr, says);
-  assert.deepEqual([code, creates > 0], [1, true]);
+  const load = keepCreating(plantsUrl, 1);
+  failed(await runProgram(args), says);
+  await load.stop();
+  assert(load.acknowledged.length > 0);
   assert.equal(await stop(), 0);
   assert.deepEqual(namesIn(folder), before);
   await done('verify', file);
@@ -53,17 +40,6 @@ async function failsOn(t: TestContext, disk: string, says: RegExp): Promise<void
     (await store.listBackups()).map((backup) => backup.file),
     [file],
   );
-}
-
-async function grow(path: string): Promise<void> {
-  await using store = await openStoreAt(path);
-  const name = 'x'.repeat(100_000);
-  for (let batch = 1; batch <= 10; batch += 1)
-    await store.createPlants(
-      Array.from({ length: 30 }, (_, index) => ({
-        ...{ id: BigInt(batch * 100 + index), name, tag: undefined, createdBy: 0 },
-      })),
-    );
 }
 
 test('a full disk of backups fails the backup, and neither the service nor the last good backup', async (t) => {

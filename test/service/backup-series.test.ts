@@ -4,9 +4,9 @@ import { basename, dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { nextName } from '../../src/cli/backup/folder.ts';
 import { tryLockFile } from '../../src/stores.ts';
-import { done, doneJson, failed, namesIn, newStore, on, refused } from '../helpers/backups.ts';
+import { namesIn, newStore } from '../helpers/backups.ts';
 import { flip, offsetOf } from '../helpers/damage.ts';
-import { runHere } from '../helpers/run-here.ts';
+import { done, doneJson, failed, on, refused, runHere } from '../helpers/run-here.ts';
 import { alterStore, storedPlants } from '../helpers/store-file.ts';
 
 interface Series {

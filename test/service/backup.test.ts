@@ -17,10 +17,10 @@ import { DatabaseSync } from 'node:sqlite';
 import { text } from 'node:stream/consumers';
 import { after, type TestContext, test } from 'node:test';
 import { readManifest } from '../../src/backup/manifest.ts';
-import { done, doneJson, failed, namesIn, newStore, on, refused } from '../helpers/backups.ts';
+import { namesIn, newStore } from '../helpers/backups.ts';
 import { flip, offsetOf } from '../helpers/damage.ts';
+import { keepCreating } from '../helpers/load.ts';
 import { mounted } from '../helpers/mounts.ts';
-import { pause } from '../helpers/pause.ts';
 import {
   create,
   type Owner,
@@ -30,7 +30,7 @@ import {
   storePath,
   temporaryFolder,
 } from '../helpers/program.ts';
-import { runHere } from '../helpers/run-here.ts';
+import { done, doneJson, failed, on, refused, runHere } from '../helpers/run-here.ts';
 import { alterStore, storedPlants } from '../helpers/store-file.ts';
 
 async function newBackup(owner: Owner, plants = 3): Promise<string> {
@@ -94,29 +94,17 @@ test('a backup never overwrites a file, and does not make a folder', async (t) =
 test('a backup under load is of one moment, has every plant acknowledged before, and refuses none', async (t) => {
   const store = await newStore(t, 20_000);
   const { plantsUrl } = await startServer(t, store, oneThread);
-  const acknowledged = new Set<bigint>();
-  let nextId = 1_000_000;
-  let isBusy = true;
-  const client = async () => {
-    while (isBusy) {
-      const id = (nextId += 1);
-      assert.equal((await create(plantsUrl, { id, name: 'Alder' })).status, 200);
-      acknowledged.add(BigInt(id));
-      await pause();
-    }
-  };
-  const clients = Promise.all(Array.from({ length: 8 }, client));
-  clients.catch(() => (isBusy = false));
+  const load = keepCreating(plantsUrl);
   const path = join(await temporaryFolder(t), 'backup.db');
-  while (acknowledged.size < 20) await pause();
-  const before = [...acknowledged];
+  await load.acknowledgedMore(20);
+  const before = [...load.acknowledged];
   await done('backup', path, ...on(store));
-  assert(acknowledged.size > before.length + 10, 'the server had few creates meanwhile');
-  isBusy = false;
-  await clients;
+  const meanwhile = load.acknowledged.length - before.length;
+  assert(meanwhile > 10, `the server had only ${meanwhile} creates meanwhile`);
+  await load.stop();
   await done('verify', path);
   await done('verify', '--against', path, ...on(store));
-  const held = new Set(storedPlants(path).map(([id]) => id));
+  const held = new Set(storedPlants(path).map(([id]) => Number(id)));
   assert.deepEqual(
     before.filter((id) => !held.has(id)),
     [],
@@ -277,7 +265,8 @@ test('restore replaces a store that holds plants only with --overwrite, and keep
   await refused(/there is no file .* to restore/, ...restore(`${store}.absent`));
   await refused(/holds plants; --overwrite replaces it/, 'restore', sound, ...on(store));
   assert.equal(storedPlants(store).length, 2);
-  const { replaced } = await doneJson('restore', sound, '--overwrite', ...on(store));
+  const { replaced, ...restored } = await doneJson('restore', sound, '--overwrite', ...on(store));
+  assert.deepEqual(restored, { ...(await doneJson('verify', sound)), file: store });
   assert.deepEqual([storedPlants(store).length, storedPlants(replaced).length], [3, 2]);
   assert.deepEqual(namesIn(dirname(store)).length, 2);
   // The way back.
@@ -399,7 +388,7 @@ test('a backup that is killed leaves no file under a final name, and is not in t
 
 test('a disk that is too small for a backup, or for what is to be restored, is found at once', async (t) => {
   const store = await copyOfSound(t);
-  const folder = mounted(t, 'tmpfs', () => `size=${statSync(store).size - 4_096}`);
+  const folder = mounted(t, `size=${statSync(store).size - 4_096}`);
   if (folder === undefined) return;
   const says = /the disk is too full: [0-9.]+ [KM]iB are needed in .*, and [0-9.]+ [KM]iB are free/;
   await refused(says, 'backup', join(folder, 'b.db'), ...on(store));
@@ -410,7 +399,7 @@ test('a disk that is too small for a backup, or for what is to be restored, is f
 test('a disk that becomes full during a backup is an error, and nothing is left behind', async (t) => {
   const store = await newStore(t, 20_000);
   // The pages alone would fit, and not the journal of SQLite beside them.
-  const folder = mounted(t, 'tmpfs', () => `size=${statSync(store).size}`);
+  const folder = mounted(t, `size=${statSync(store).size}`);
   if (folder === undefined) return;
   const says = /cannot copy the store to .*b\.db \(.*disk is full/;
   await refused(says, 'backup', join(folder, 'b.db'), ...on(store));

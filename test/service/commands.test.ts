@@ -6,24 +6,18 @@ import { after, test } from 'node:test';
 import manifest from '../../package.json' with { type: 'json' };
 import { loadCommands } from '../../src/cli/commands.ts';
 import { parseCommandLine } from '../../src/config/command-line.ts';
+import { newStore } from '../helpers/backups.ts';
+import { keepCreating } from '../helpers/load.ts';
 import {
-  create,
-  type Ended,
   type Owner,
   programInShell,
   runProgram,
+  storePath,
   temporaryFolder,
 } from '../helpers/program.ts';
-import { runHere } from '../helpers/run-here.ts';
+import { done, doneJson, doneRecords, failed, on, refused, runHere } from '../helpers/run-here.ts';
 import { shareServer } from '../helpers/shared-server.ts';
-import {
-  addToken,
-  alterStore,
-  makeStore,
-  newStore,
-  openStoreAt,
-  storedPlants,
-} from '../helpers/store-file.ts';
+import { alterStore, makeStore, openStoreAt, storedPlants } from '../helpers/store-file.ts';
 
 const commands = await loadCommands();
 
@@ -41,7 +35,7 @@ const plants = [
  * environment.
  */
 async function storeWithPlants(t: Owner): Promise<string> {
-  const store = await storeWithToken(t);
+  const store = await newStore(t, 0);
   alterStore(
     store,
     `INSERT INTO plants VALUES
@@ -55,32 +49,9 @@ async function storeWithPlants(t: Owner): Promise<string> {
   return store;
 }
 
-/** A store with no plants and the token `my-app`. */
-async function storeWithToken(t: Owner): Promise<string> {
-  const path = await newStore(t);
-  addToken(path, 'my-app');
-  return path;
-}
-
 /** Runs a command that must succeed without a word on standard error. */
 async function output(store: string, ...args: string[]): Promise<string[]> {
-  return linesOf(await runHere([...args, '--store', `sqlite:${store}`]));
-}
-
-/** An empty list says so. */
-async function assertListed(
-  store: string,
-  args: readonly string[],
-  lines: readonly (string | undefined)[],
-): Promise<void> {
-  const ended = await runHere(['plants', 'list', ...args, '--store', `sqlite:${store}`]);
-  assert.deepEqual(withoutDetails(ended.stdout), lines.map((line) => `${line}\n`).join(''));
-  const { code, stderr } = ended;
-  const note = lines.length > 0 ? '' : 'No plant matches.\n';
-  assert.deepEqual({ code, stderr }, { code: 0, stderr: note });
-}
-
-function linesOf({ code, stdout, stderr }: Ended): string[] {
+  const { code, stdout, stderr } = await runHere([...args, ...on(store)]);
   assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
   return withoutDetails(stdout).split('\n').slice(0, -1);
 }
@@ -90,42 +61,32 @@ function withoutDetails(lines: string): string {
   return lines.replaceAll(/,"createdAt":"[^"]+","createdBy":"[^"]+"\}$/gm, '}');
 }
 
-const sharedServer = await shareServer([], await storeWithToken({ after }));
+const sharedServer = await shareServer([], await newStore({ after }, 0));
 
 test('plants list prints each plant as a line that could be sent, in ascending order of id, with every id exact', async (t) => {
   assert.deepEqual(await output(await storeWithPlants(t), 'plants', 'list'), plants);
 });
 
-test('plants list and plants count take --tag for exact text and --name-contains in any case, and together', async (t) => {
+test('plants list and plants count take a tag, a part of the name in any case, a creator and a time, and several of these', async (t) => {
   const store = await storeWithPlants(t);
-  const expected = new Map([
-    [
-      ['--tag', 'Alnus'],
-      [plants[2], plants[3]],
-    ],
-    [['--tag='], [plants[4]]],
-    [['--tag', 'alnus'], []],
-    [
-      ['--name-contains', 'alder'],
-      [plants[2], plants[3]],
-    ],
-    [['--name-contains', '%'], [plants[4]]],
-    [['--name-contains', 'GREY', '--tag', 'Alnus'], [plants[3]]],
-  ]);
-  for (const [args, lines] of expected) {
-    await assertListed(store, args, lines);
-    assert.deepEqual(await output(store, 'plants', 'count', ...args), [`${lines.length}`]);
-  }
-});
-
-test('plants list and plants count take --created-by and --since, which tell what came with a token, and lately', async (t) => {
-  const store = await storeWithPlants(t);
-  const [yew = '', blank = '', , grey = ''] = plants;
+  const [yew = '', blank = '', alder = '', grey = '', larch = ''] = plants;
   alterStore(
     store,
     `UPDATE plants SET created_at = ${Date.now() - 3_000_000} WHERE id IN (-9223372036854775808, -5)`,
   );
-  const expected = new Map([
+  const expected: readonly (readonly [args: readonly string[], lines: readonly string[]])[] = [
+    [
+      ['--tag', 'Alnus'],
+      [alder, grey],
+    ],
+    [['--tag='], [larch]],
+    [['--tag', 'alnus'], []],
+    [
+      ['--name-contains', 'alder'],
+      [alder, grey],
+    ],
+    [['--name-contains', '%'], [larch]],
+    [['--name-contains', 'GREY', '--tag', 'Alnus'], [grey]],
     [['--created-by', 'environment'], [yew]],
     [['--created-by', 'my-app', '--name-contains', 'Grey'], [grey]],
     [
@@ -134,17 +95,21 @@ test('plants list and plants count take --created-by and --since, which tell wha
     ],
     [['--since', '49m'], []],
     [['--since', '1h', '--created-by', 'my-app'], [blank]],
-  ]);
+  ];
   for (const [args, lines] of expected) {
-    await assertListed(store, args, lines);
-    assert.deepEqual(await output(store, 'plants', 'count', ...args), [`${lines.length}`]);
+    const { code, stdout, stderr } = await runHere(['plants', 'list', ...args, ...on(store)]);
+    assert.deepEqual(withoutDetails(stdout), lines.map((line) => `${line}\n`).join(''));
+    assert.deepEqual([code, stderr], [0, lines.length > 0 ? '' : 'No plant matches.\n']);
+    const count = ['plants', 'count', ...args, ...on(store)];
+    assert.equal((await done(...count)).stdout, `${lines.length}\n`);
+    assert.deepEqual(await doneJson(...count), { plants: lines.length });
   }
 });
 
 test('plants list --limit says that there are more plants', async (t) => {
   const store = await storeWithPlants(t);
   const list = async (limit: string) => {
-    const ended = await runHere(['plants', 'list', '--limit', limit, '--store', `sqlite:${store}`]);
+    const ended = await runHere(['plants', 'list', '--limit', limit, ...on(store)]);
     return [ended.code, withoutDetails(ended.stdout), ended.stderr];
   };
   const more = 'There are more plants; --limit none lists all.\n';
@@ -154,7 +119,7 @@ test('plants list --limit says that there are more plants', async (t) => {
 });
 
 test('plants list --newest prints the plants that came last first', async (t) => {
-  const store = await newStore(t);
+  const store = await storePath(t);
   const names = ['Alder', 'BIRCH', 'birch', 'Birch'];
   {
     await using writer = await openStoreAt(store);
@@ -163,45 +128,36 @@ test('plants list --newest prints the plants that came last first', async (t) =>
       await writer.createPlants([{ id, name, tag: undefined, createdBy: 0 }]);
     }
   }
-  const page = (...args: string[]) =>
-    runHere(['plants', 'list', '--newest', '--store', `sqlite:${store}`, ...args]);
-  const namesIn = ({ stdout }: Ended) =>
-    stdout
-      .split('\n')
-      .slice(0, -1)
-      .map((line) => JSON.parse(line).name as string);
-
-  const first = await page('--limit', '3');
-  assert.deepEqual(namesIn(first), ['Birch', 'birch', 'BIRCH']);
-  assert.equal(first.stderr, 'There are more plants; --limit none lists all.\n');
-  assert.deepEqual(namesIn(await page('--limit', 'none')), names.toReversed());
-
-  const birches = await page('--name-contains', 'birch', '--since', '1h');
-  assert.deepEqual(namesIn(birches), ['Birch', 'birch', 'BIRCH']);
-  assert.deepEqual(namesIn(await page('--until', '2026-01-01')), []);
-  assert.deepEqual(
-    namesIn(await page('--since', '2026-01-01', '--until', '2100-01-01T00:00Z')),
-    names.toReversed(),
-  );
+  const found = async (...args: string[]) =>
+    (await doneRecords('plants', 'list', '--newest', ...on(store), ...args)).map(
+      ({ name }) => name,
+    );
+  assert.deepEqual(await found('--limit', '3'), ['Birch', 'birch', 'BIRCH']);
+  assert.deepEqual(await found('--limit', 'none'), names.toReversed());
+  const birches = await found('--name-contains', 'birch', '--since', '1h');
+  assert.deepEqual(birches, ['Birch', 'birch', 'BIRCH']);
+  assert.deepEqual(await found('--until', '2026-01-01'), []);
+  const until2100 = await found('--since', '2026-01-01', '--until', '2100-01-01T00:00Z');
+  assert.deepEqual(until2100, names.toReversed());
 });
 
 test('plants list --format csv has the time and the token, and the list can be imported', async (t) => {
   const store = await storeWithPlants(t);
   alterStore(store, `UPDATE tokens SET name = 'https://login.example.org a,b'`);
-  const args = ['plants', 'list', '--name-contains', 'rey', '--format', 'csv', '--store'];
-  const list = await runHere([...args, `sqlite:${store}`], {}, { width: 80 });
+  const args = ['plants', 'list', '--name-contains', 'rey', '--format', 'csv', ...on(store)];
+  const list = await runHere(args, {}, { width: 80 });
   const head = 'id,name,tag,createdAt,createdBy\r\n';
   const grey = '7,Grey alder,Alnus,2025-11-24T16:00:00.123Z,"https://login.example.org a,b"\r\n';
   assert.deepEqual(list, { code: 0, stdout: head + grey, stderr: '' });
-  const [file, copy] = [join(await temporaryFolder(t), 'grey.csv'), await storeWithToken(t)];
+  const [file, copy] = [join(await temporaryFolder(t), 'grey.csv'), await newStore(t, 0)];
   writeFileSync(file, list.stdout);
-  assert.equal((await runHere(['import', file, '--store', `sqlite:${copy}`])).code, 0);
+  await done('import', file, ...on(copy));
   assert.deepEqual(storedPlants(copy), [[7n, 'Grey alder', 'Alnus']]);
 });
 
 test('plants list prints a table on a terminal, and lines of JSON there with --json', async (t) => {
   const store = await storeWithPlants(t);
-  const args = ['plants', 'list', '--tag', 'Taxus', '--store', `sqlite:${store}`];
+  const args = ['plants', 'list', '--tag', 'Taxus', ...on(store)];
   const table = await runHere(args, {}, { width: 80 });
   assert.match(table.stdout, /^ +ID +NAME +TAG +CREATED +BY\n-9223372036854775808 +Yew +Taxus /);
   const json = await runHere([...args, '--json'], {}, { width: 80 });
@@ -219,28 +175,20 @@ test('plants get prints one plant, by any id of int64', async (t) => {
 
 test('plants get takes several ids, and says which of them are not there', async (t) => {
   const store = await storeWithPlants(t);
-  const get = (...args: string[]) =>
-    runHere(['plants', 'get', '--store', `sqlite:${store}`, ...args]);
-  assert.deepEqual(linesOf(await get('7', '-5', '--', '0')), [plants[3], plants[1], plants[2]]);
+  const get = (...args: string[]) => runHere(['plants', 'get', ...on(store), ...args]);
+  const found = withoutDetails((await get('7', '-5', '--', '0')).stdout);
+  assert.equal(found, `${plants[3]}\n${plants[1]}\n${plants[2]}\n`);
   const some = await get('0', '5', '7', '6');
-  assert.deepEqual(
-    { ...some, stdout: withoutDetails(some.stdout) },
-    {
-      code: 1,
-      stdout: `${plants[2]}\n${plants[3]}\n`,
-      stderr: [
-        `plant-store: there is no plant with the id 5 in sqlite:${store}`,
-        `plant-store: there is no plant with the id 6 in sqlite:${store}`,
-        '2 of 4 ids were not found.\n',
-      ].join('\n'),
-    },
-  );
-  const wrong = await get('7', 'x');
-  assert.deepEqual([wrong.code, wrong.stdout], [2, '']);
-  assert.match(wrong.stderr, /^plant-store: ID must be an integer from .*; it is "x"\n$/);
-  const both = await get('7', '-');
-  assert.deepEqual([both.code, both.stdout], [2, '']);
-  assert.match((await get()).stderr, /plants get needs ID\.\.\.; /);
+  const absent = (id: number) =>
+    `plant-store: there is no plant with the id ${id} in sqlite:${store}\n`;
+  assert.deepEqual([some.code, withoutDetails(some.stdout)], [1, `${plants[2]}\n${plants[3]}\n`]);
+  assert.equal(some.stderr, `${absent(5)}${absent(6)}2 of 4 ids were not found.\n`);
+  for (const wrong of ['x', '-']) {
+    const ended = await get('7', wrong);
+    failed(ended, new RegExp(`: ID must be an integer from .*; it is "${wrong}"\n`), 2);
+    assert.equal(ended.stdout, '');
+  }
+  failed(await get(), /plants get needs ID\.\.\.; /, 2);
 });
 
 test('whatever prints a record or a report takes --json', () => {
@@ -255,67 +203,35 @@ test('whatever prints a record or a report takes --json', () => {
 });
 
 test('token create --json prints the token with its name, its role and its end', async (t) => {
-  const store = await storeWithToken(t);
-  const record = async (...args: string[]) => {
-    const { code, stdout } = await runHere([
-      'token',
-      'create',
-      ...args,
-      '--json',
-      '--store',
-      `sqlite:${store}`,
-    ]);
-    assert.equal(code, 0);
-    return JSON.parse(stdout);
-  };
-  const { token, ...rest } = await record('one');
+  const store = await newStore(t, 0);
+  const create = (...args: string[]) => doneJson('token', 'create', ...args, ...on(store));
+  const { token, ...rest } = await create('one');
   assert.match(token, /^ps_[A-Za-z0-9_-]{43}$/);
   assert.deepEqual(rest, { name: 'one', role: 'create' });
-  const { expiresAt } = await record('two', '--role', 'operate', '--expires', '90d');
+  const { expiresAt } = await create('two', '--role', 'operate', '--expires', '90d');
   assert.equal(new Date(expiresAt).toISOString(), expiresAt);
 });
 
 test('a token name that is taken, and one that is not there, end with 1 and one line', async (t) => {
-  const store = await storeWithToken(t);
-  const taken = await runHere(['token', 'create', 'my-app', '--store', `sqlite:${store}`]);
-  assert.deepEqual([taken.code, taken.stdout], [1, '']);
-  assert.match(taken.stderr, /^plant-store: there is a token named "my-app" already; [^\n]+\n$/);
-  const missing = await runHere(['token', 'revoke', 'other', '--store', `sqlite:${store}`]);
-  assert.deepEqual([missing.code, missing.stdout], [1, '']);
-  assert.match(
-    missing.stderr,
-    /^plant-store: there is no token named other that is not revoked; [^\n]+\n$/,
-  );
+  const named = on(await newStore(t, 0));
+  await refused(/there is a token named "my-app" already; /, 'token', 'create', 'my-app', ...named);
+  const missing = /there is no token named other that is not revoked; /;
+  await refused(missing, 'token', 'revoke', 'other', ...named);
 });
 
 test('every command gets its turn while a server commits without pause', async () => {
   const { store, plantsUrl } = sharedServer();
-  let lastId = 0;
-  let busy = true;
-  const client = async () => {
-    while (busy) {
-      lastId += 1;
-      const reply = await create(plantsUrl, { id: lastId, name: 'Alder' });
-      const body = await reply.text();
-      assert.equal(reply.status, 200, body);
-    }
-  };
-  const clients = Promise.all(Array.from({ length: 2 }, client));
-  // A client that fails must not leave the rest running.
-  clients.catch(() => (busy = false));
-
-  const before = lastId;
-  const made = await runProgram(['token', 'create', 'one', '--store', `sqlite:${store}`]);
+  const load = keepCreating(plantsUrl, 2, () => undefined);
+  const made = await runProgram(['token', 'create', 'one', ...on(store)]);
   assert.equal(made.code, 0, made.stderr);
-  const { stdout } = await runProgram(['plants', 'count', '--store', `sqlite:${store}`]);
-  const counted = Number(stdout);
-  const loaded = lastId - before;
-  busy = false;
-  await clients;
+  const counted = await runProgram(['plants', 'count', ...on(store)]);
+  const meanwhile = load.acknowledged.length;
+  await load.stop();
 
-  assert(loaded > 10, `the server had only ${loaded} creates meanwhile`);
-  assert(counted > 0 && counted <= lastId);
-  assert.equal(storedPlants(store).length, lastId);
+  assert(meanwhile > 10, `the server had only ${meanwhile} creates meanwhile`);
+  const { length } = load.acknowledged;
+  assert(Number(counted.stdout) > 0 && Number(counted.stdout) <= length);
+  assert.equal(storedPlants(store).length, length);
 });
 
 test('--version and -V print that of the package', async () => {

@@ -6,11 +6,10 @@ import { DatabaseSync } from 'node:sqlite';
 import { text } from 'node:stream/consumers';
 import { after, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { done, doneJson, failed, on, refused } from '../helpers/backups.ts';
+import { keepCreating } from '../helpers/load.ts';
 import { pause } from '../helpers/pause.ts';
 import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
 import {
-  create,
   type Owner,
   oneThread,
   startProgram,
@@ -18,7 +17,7 @@ import {
   storePath,
   temporaryFolder,
 } from '../helpers/program.ts';
-import { runHere } from '../helpers/run-here.ts';
+import { done, doneJson, failed, on, refused, runHere } from '../helpers/run-here.ts';
 import { addPlants, alterStore, makeStore } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
 import { underWay } from '../helpers/under-way.ts';
@@ -190,19 +189,9 @@ test('a copy goes on when the database that it writes to is restarted', async (t
 test('while the source takes creates, a copy has all that were acknowledged before it, and a last one after the stop the rest', async (t) => {
   const [source, database] = [await newFile(t), await emptyDatabase()];
   const { plantsUrl, stop } = await startServer(t, fileOf(source), oneThread);
-  const acknowledged: number[] = [];
-  let isOpen = true;
-  const client = async (first: number) => {
-    for (let id = first; isOpen; id += 8) {
-      assert.equal((await create(plantsUrl, { id, name: `plant ${id}` })).status, 200);
-      acknowledged.push(id);
-      await pause();
-    }
-  };
-  const clients = Promise.all(Array.from({ length: 8 }, (_, index) => client(index)));
-  clients.catch(() => (isOpen = false));
-  while (acknowledged.length < 100) await pause();
-  const before = [...acknowledged];
+  const load = keepCreating(plantsUrl);
+  await load.acknowledgedMore(100);
+  const before = [...load.acknowledged];
   const { created } = await copied(source, database);
   const stored = new Set((await inDatabase('SELECT id FROM plants')).map(({ id }) => `${id}`));
   assert.equal(stored.size, created);
@@ -210,11 +199,10 @@ test('while the source takes creates, a copy has all that were acknowledged befo
     before.filter((id) => !stored.has(`${id}`)),
     [],
   );
-  isOpen = false;
-  await clients;
+  await load.stop();
   assert.equal(await stop(), 0);
   const { same, target } = await copied(source, database);
-  assert.deepEqual([same, target.plants], [created, acknowledged.length]);
+  assert.deepEqual([same, target.plants], [created, load.acknowledged.length]);
 });
 
 test('what the target has under the same ids is not overwritten, what only it has is told, and all else is copied', async (t) => {

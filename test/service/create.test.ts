@@ -1,17 +1,13 @@
 import assert from 'node:assert/strict';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { assertDescribed } from '../helpers/description.ts';
-import {
-  create,
-  oneThread,
-  type RunningServer,
-  type ServerWithStore,
-  startServer,
-  startServerOnNewStore,
-} from '../helpers/program.ts';
+import { create, oneThread, startServer, startServerOnNewStore } from '../helpers/program.ts';
 import {
   assertRefusal,
+  bareRequest,
   connectRaw,
+  exchange,
+  type RawConnection,
   type RawReply,
   rawRequest,
   sendAndWaitUntilRead,
@@ -20,14 +16,6 @@ import { shareServer } from '../helpers/shared-server.ts';
 import { lockStore, storedPlants } from '../helpers/store-file.ts';
 
 const sharedServer = await shareServer();
-
-async function send(t: TestContext, { port }: RunningServer, bytes: Uint8Array): Promise<RawReply> {
-  const connection = await connectRaw(t, port);
-  connection.send(bytes);
-  const reply = await connection.reply();
-  connection.socket.destroy();
-  return reply;
-}
 
 /** Asserts a reply to a create to the letter. */
 function assertPlant(reply: RawReply, body: string): void {
@@ -60,55 +48,38 @@ test('a retried create is answered like the first, also after a restart, and sto
   const sameOtherwiseSpelt = rawRequest(
     '{ "tag": "\\u0041lnus", "more": [1], "name": "Alder", "id": 5.0 }',
   );
-  assertPlant(await send(t, first, body), '{"name":"Alder","tag":"Alnus"}');
-  assertPlant(await send(t, first, body), '{"name":"Alder","tag":"Alnus"}');
+  assertPlant(await exchange(t, first.port, body), '{"name":"Alder","tag":"Alnus"}');
+  assertPlant(await exchange(t, first.port, body), '{"name":"Alder","tag":"Alnus"}');
   assert.equal(await first.stop(), 0);
 
   const second = await startServer(t, first.store, oneThread);
-  assertPlant(await send(t, second, body), '{"name":"Alder","tag":"Alnus"}');
-  assertPlant(await send(t, second, sameOtherwiseSpelt), '{"name":"Alder","tag":"Alnus"}');
+  assertPlant(await exchange(t, second.port, body), '{"name":"Alder","tag":"Alnus"}');
+  assertPlant(await exchange(t, second.port, sameOtherwiseSpelt), '{"name":"Alder","tag":"Alnus"}');
 
   assert.deepEqual(storedPlants(first.store), [[5n, 'Alder', 'Alnus']]);
 });
 
-/**
- * Brings the requests, each on a connection of its own, into one transaction, and returns their
- * replies.
- */
-async function createdTogether(
-  t: TestContext,
-  server: ServerWithStore,
-  requests: readonly Uint8Array[],
-): Promise<RawReply[]> {
-  const lock = lockStore(t, server.store);
-  const connections = [];
-  // While the first plant waits for the lock in a transaction of its own, those after it gather for
-  // the next one.
-  for (const request of [rawRequest('{"id":0,"name":"first"}'), ...requests]) {
-    const connection = await connectRaw(t, server.port);
-    await sendAndWaitUntilRead(connection, request);
+test('of two different plants with one id that are sent at once, one is stored and the other refused', async (t) => {
+  const { port, store } = sharedServer();
+  const lock = lockStore(t, store);
+  const names = ['Alder', 'Birch'];
+  const connections: RawConnection[] = [];
+  // While the first plant waits for the lock in a transaction of its own, the others gather for the
+  // next one.
+  for (const [index, name] of ['first', ...names].entries()) {
+    const connection = await connectRaw(t, port);
+    const id = index === 0 ? 0 : 7;
+    await sendAndWaitUntilRead(connection, rawRequest(`{"id":${id},"name":"${name}"}`));
     connections.push(connection);
   }
   lock.release();
   const [, ...replies] = await Promise.all(connections.map((connection) => connection.reply()));
-  return replies;
-}
-
-test('of two different plants with one id that are sent at once, one is stored and the other refused', async (t) => {
-  const server = sharedServer();
-  const names = ['Alder', 'Birch'];
-
-  const replies = await createdTogether(
-    t,
-    server,
-    names.map((name) => rawRequest(`{"id":7,"name":"${name}"}`)),
-  );
 
   // Requests on two connections come in no order, so either may be the first.
   const first = replies.findIndex(({ status }) => status === 200);
   assertPlant(replies[first] as RawReply, `{"name":"${names[first]}"}`);
   assertRefusal(replies[1 - first] as RawReply, 'idTaken');
-  assert.deepEqual(storedPlants(server.store).slice(1), [[7n, names[first], null]]);
+  assert.deepEqual(storedPlants(store).slice(1), [[7n, names[first], null]]);
 });
 
 test('below a base path plants are created there and nowhere else, and the description says so', async (t) => {
@@ -116,18 +87,17 @@ test('below a base path plants are created there and nowhere else, and the descr
   assert.equal(new URL(server.plantsUrl).pathname, '/garden/v1/plants');
 
   assertPlant(
-    await send(t, server, rawRequest('{"id":1,"name":"Alder"}', { target: '/garden/v1/plants' })),
+    await exchange(
+      t,
+      server.port,
+      rawRequest('{"id":1,"name":"Alder"}', { target: '/garden/v1/plants' }),
+    ),
     '{"name":"Alder"}',
   );
-  for (const target of [
-    '/plants',
-    '/garden/plants',
-    '/garden/v1',
-    '/garden/v1//plants',
-    '/garden/v1/plants/',
-  ]) {
+  const others = ['/plants', '/garden/plants', '/garden/v1', '/garden/v1//plants'];
+  for (const target of [...others, '/garden/v1/plants/']) {
     assertRefusal(
-      await send(t, server, rawRequest('{"id":2,"name":"Alder"}', { target })),
+      await exchange(t, server.port, rawRequest('{"id":2,"name":"Alder"}', { target })),
       'pathUnknown',
     );
   }
@@ -140,12 +110,9 @@ test('below a base path plants are created there and nowhere else, and the descr
 test('the description is served to everybody, by GET and HEAD', async (t) => {
   const server = sharedServer();
   const connection = await connectRaw(t, server.port);
-  const request = (method: string) =>
-    rawRequest('', { method, target: '/openapi.json?v=1', fields: { Authorization: undefined } });
-
-  connection.send(request('HEAD'));
+  connection.send(bareRequest('/openapi.json?v=1', 'HEAD'));
   const head = await connection.reply('HEAD');
-  connection.send(request('GET'));
+  connection.send(bareRequest('/openapi.json?v=1'));
   const get = await connection.reply();
 
   for (const reply of [head, get]) {

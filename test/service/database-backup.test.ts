@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { done, doneJson, failed, namesIn, on, refused } from '../helpers/backups.ts';
+import { namesIn } from '../helpers/backups.ts';
 import { mounted } from '../helpers/mounts.ts';
 import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
 import { makeStore } from '../helpers/postgres-connection.ts';
@@ -17,7 +17,7 @@ import {
   storePath,
   temporaryFolder,
 } from '../helpers/program.ts';
-import { runHere } from '../helpers/run-here.ts';
+import { done, doneJson, failed, on, refused, runHere } from '../helpers/run-here.ts';
 import { storedPlants } from '../helpers/store-file.ts';
 
 const commonPlants = fileURLToPath(new URL('../data/common-plants.ndjson', import.meta.url));
@@ -148,7 +148,7 @@ test('verify tells a database of which a page is damaged, and a backup of it is 
 });
 
 test('a disk that becomes full during a backup of a database is an error, and nothing is left behind', async (t) => {
-  const folder = mounted(t, 'tmpfs', () => 'size=65536');
+  const folder = mounted(t, 'size=65536');
   if (folder === undefined) return;
   const args = ['backup', join(folder, 'b.db'), ...on(await newDatabase())];
   await refused(/cannot (copy|open) the store .*disk/, ...args);

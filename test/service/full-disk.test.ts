@@ -6,7 +6,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { mounted } from '../helpers/mounts.ts';
 import { temporaryFolder } from '../helpers/program.ts';
-import { runHere } from '../helpers/run-here.ts';
+import { on, refused, runHere } from '../helpers/run-here.ts';
 import { addToken, makeStore, newStore } from '../helpers/store-file.ts';
 
 /** Writes until nothing more can be written. @returns the file, whose removal makes room */
@@ -49,7 +49,7 @@ const disks: Readonly<Record<string, readonly [prepare: (folder: string) => void
 
 for (const [what, [prepare, says]] of Object.entries(disks)) {
   test(`after a clean stop on a disk ${what}, commands read the store, and what writes says why it cannot`, async (t) => {
-    const folder = mounted(t, 'tmpfs', () => 'size=1m,nr_inodes=20');
+    const folder = mounted(t, 'size=1m,nr_inodes=20');
     if (folder === undefined) return;
     const store = join(folder, 'plants.db');
     makeStore(store, 2);
@@ -57,7 +57,7 @@ for (const [what, [prepare, says]] of Object.entries(disks)) {
     prepare(folder);
     const elsewhere = await temporaryFolder(t);
     const backup = join(elsewhere, 'backup.db');
-    const named = ['--store', `sqlite:${store}`];
+    const named = on(store);
 
     const lines = '{"id":1,"name":"xxxxxxxxxx1","tag":"odd"}\n{"id":2,"name":"xxxxxxxxxx2"}\n';
     for (const [command, prints] of [
@@ -82,9 +82,7 @@ for (const [what, [prepare, says]] of Object.entries(disks)) {
       ['serve', '--port', '0'],
       ['token', 'create', 'x'],
     ]) {
-      const { code, stderr } = await runHere([...command, ...named]);
-      assert.match(stderr, line);
-      assert.equal(code, 1);
+      await refused(line, ...command, ...named);
     }
     const doctor = await runHere(['doctor', ...named]);
     assert.match(doctor.stdout, /^error +(free space|free inodes|folder) +/m);
@@ -92,7 +90,7 @@ for (const [what, [prepare, says]] of Object.entries(disks)) {
 }
 
 async function storeOnFullDisk(t: TestContext) {
-  const folder = mounted(t, 'tmpfs', () => 'size=1m');
+  const folder = mounted(t, 'size=1m');
   if (folder === undefined) return undefined;
   const store = join(folder, 'plants.db');
   makeStore(store, 1);
@@ -110,8 +108,6 @@ test('a store whose last plants are in a WAL is not read without it', async (t) 
   copyFileSync(`${source}-wal`, `${disk.store}-wal`);
   fill(join(disk.store, '..'));
 
-  const { code, stderr } = await runHere(['plants', 'count', '--store', `sqlite:${disk.store}`]);
-
-  assert.match(stderr, /cannot open the store at \S+: the disk is full: 128 KiB are needed/);
-  assert.equal(code, 1);
+  const says = /cannot open the store at \S+: the disk is full: 128 KiB are needed/;
+  await refused(says, 'plants', 'count', ...on(disk.store));
 });

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
+import { listenFor } from '../helpers/free-port.ts';
 import { oneThread, startServerOnNewStore } from '../helpers/program.ts';
-import { runHere } from '../helpers/run-here.ts';
+import { failed, refused, runHere } from '../helpers/run-here.ts';
 
 const check = (port: number, ...args: string[]) =>
   runHere(['healthcheck', '--ops-port', `${port}`, ...args]);
@@ -22,28 +21,21 @@ test('healthcheck ends with 0 while the service stores creates, and with 1 after
   assert.equal(JSON.parse(inJson.stdout).ready, true);
 
   await server.stop();
-  const stopped = await check(port);
-  assert.deepEqual([stopped.code, stopped.stdout], [1, '']);
-  assert.match(
-    stopped.stderr,
-    /^plant-store: no service answers at 127\.0\.0\.1 port \d+ \(.*ECONNREFUSED.*\); start the service, or name its port with --ops-host and --ops-port\n$/,
-  );
+  const none =
+    /no service answers at 127\.0\.0\.1 port \d+ \(.*ECONNREFUSED.*\); start the service/;
+  failed(await check(port), none);
 });
 
 test('healthcheck and open tell another program, and a service without a port for operators', async (t) => {
-  const other = createServer((_, reply) => reply.end('{"status":"up"}')).listen(0, '127.0.0.1');
-  t.after(() => other.close());
-  await once(other, 'listening');
-  const { port } = other.address() as AddressInfo;
+  const other = createServer((_, reply) => reply.end('{"status":"up"}'));
+  const otherPort = `${await listenFor(t, other)}`;
   for (const [command, purpose] of [
     ['healthcheck', 'ask for the health'],
     ['open', 'open the console'],
   ] as const) {
-    const found = await runHere([command, '--ops-port', `${port}`]);
-    assert.deepEqual([found.code, found.stdout], [1, '']);
-    assert.match(found.stderr, /\(the reply is not from Plant Store\); start the service, or/);
-    const off = await runHere([command, '--ops-port', 'off']);
-    assert.equal(off.code, 1);
-    assert.equal(off.stderr, `plant-store: --ops-port off leaves no port to ${purpose}\n`);
+    const notOurs = /\(the reply is not from Plant Store\); start the service, or/;
+    await refused(notOurs, command, '--ops-port', otherPort);
+    const off = new RegExp(`: --ops-port off leaves no port to ${purpose}\n`);
+    await refused(off, command, '--ops-port', 'off');
   }
 });

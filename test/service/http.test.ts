@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { sabotaging, withLimits } from '../helpers/faults.ts';
+import { impatient, withLimits } from '../helpers/faults.ts';
 import {
   oneThread,
   startServer,
@@ -47,8 +47,7 @@ async function assertCreated(connection: RawConnection, id: number): Promise<voi
 test('a connection without a request is closed without a reply', {
   skip: takesNoCode,
 }, async (t) => {
-  const variables = sabotaging('connections are given up soon');
-  const { port } = await startServer(t, await storePath(t), oneThread, variables);
+  const { port } = await startServer(t, await storePath(t), oneThread, withLimits(impatient));
   const [silent, used] = [await connectRaw(t, port), await connectRaw(t, port)];
   used.send(rawRequest(plant(1)));
 
@@ -78,28 +77,6 @@ test('at the limit of connections, a new one takes the place of the oldest that 
   await assertCreated(silent[1] as RawConnection, 3);
   await assertCreated(used, 4);
   assert.equal(await (await connectRaw(t, port)).closed(), '');
-});
-
-test('pipelined requests are answered in their order, though later ones are done first', async (t) => {
-  const { port, store } = sharedServer();
-  const lock = lockStore(t, store);
-  const connection = await connectRaw(t, port);
-
-  await sendAndWaitUntilRead(
-    connection,
-    rawRequest(plant(1)),
-    rawRequest('{}'),
-    describeRequest,
-    rawRequest(plant(2)),
-    rawRequest(plant(3), { fields: wrongToken }),
-  );
-  lock.release();
-
-  await assertCreated(connection, 1);
-  assertRefusal(await connection.reply(), 'notNewPlant');
-  assert.match((await connection.reply()).body, /"openapi"/);
-  await assertCreated(connection, 2);
-  assertRefusal(await connection.reply(), 'tokenInvalid');
 });
 
 test('a refused body that is still under way does not cut off a create before it, however long that takes', async (t) => {
@@ -198,22 +175,4 @@ test('a client that waits for 100 Continue gets it only when its body will be re
   await assertCreated(accepted, 1);
   accepted.send(rawRequest(plant(2)));
   await assertCreated(accepted, 2);
-});
-
-test('every reply has a request id of its own', async (t) => {
-  const { port } = sharedServer();
-  const connection = await connectRaw(t, port);
-  connection.send(
-    rawRequest(plant(1)),
-    rawRequest(plant(1)),
-    rawRequest('{}'),
-    describeRequest,
-    'what is this\r\n\r\n',
-  );
-
-  const ids = new Set<string | undefined>();
-  for (let n = 0; n < 5; n += 1) ids.add((await connection.reply()).headers.get('x-request-id'));
-
-  assert.equal(ids.size, 5);
-  assert(!ids.has(undefined));
 });

@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readdirSync, readFileSync, watch } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import {
-  commandLine,
   create,
   oneThread,
+  startProgram,
   startServer,
   temporaryFolder,
 } from '../helpers/program.ts';
@@ -45,10 +44,7 @@ for (const changes of [1, 4]) {
     mkdirSync(folder);
     const store = join(folder, 'plants.db');
     const args = ['--port', '0', '--ops-port', '0', ...oneThread, '--store', `sqlite:${store}`];
-    const child = spawn(...commandLine('serve', ...args), {
-      env: {},
-      stdio: ['ignore', 'ignore', 'pipe'],
-    });
+    const child = startProgram(['serve', ...args]);
     let left = changes;
     const watcher = watch(folder, () => {
       left -= 1;

@@ -77,6 +77,11 @@ function nodeOlderThanOurs(): string | undefined {
 const major = (version: string) => Number.parseInt(version.replace('v', ''), 10);
 const ourMajor = major(process.version);
 
+async function start(t: TestContext, variables = drainForever, ...args: string[]) {
+  const store = await storePath(t);
+  return { store, server: await startServer(t, store, [...oneThread, ...args], variables) };
+}
+
 /**
  * The one create of the test was answered and stored, its connection closed, and the server ended
  * well.
@@ -117,7 +122,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
 test('idle connections, used or not, are closed at SIGTERM without waiting for the drain limit', {
   timeout,
 }, async (t) => {
-  const server = await startServer(t, await storePath(t), oneThread, drainForever);
+  const { server } = await start(t);
   const silent = await connectRaw(t, server.port);
   const used = await connectRaw(t, server.port);
   used.send(rawRequest(alder));
@@ -143,8 +148,7 @@ test('a create that waits for its commit at SIGTERM is answered 200 when it is s
 test('a create whose body arrives after SIGTERM is stored and answered 200', {
   timeout,
 }, async (t) => {
-  const store = await storePath(t);
-  const server = await startServer(t, store, oneThread, drainForever);
+  const { store, server } = await start(t);
   const client = await connectRaw(t, server.port);
   const request = rawRequest(alder, expectContinue);
   const headBytes = request.length - alder.length;
@@ -161,8 +165,7 @@ test('a create whose body arrives after SIGTERM is stored and answered 200', {
 test('a connection that is open at SIGTERM serves one more create and is closed, so that no client meets a closed one', {
   timeout,
 }, async (t) => {
-  const store = await storePath(t);
-  const server = await startServer(t, store, oneThread, drainForever);
+  const { store, server } = await start(t);
   const client = await connectRaw(t, server.port);
   await sendAndWaitUntilRead(client);
 
@@ -175,8 +178,7 @@ test('a connection that is open at SIGTERM serves one more create and is closed,
 test('a client that never finishes its request is cut after the time to stop, and the exit code is 0', {
   timeout,
 }, async (t) => {
-  const store = await storePath(t);
-  const server = await startServer(t, store, oneThread, withLimits({ service: { drainMs: 300 } }));
+  const { store, server } = await start(t, withLimits({ service: { drainMs: 300 } }));
   const client = await connectRaw(t, server.port);
   const request = rawRequest(alder, expectContinue);
   client.send(request.subarray(0, -alder.length));
@@ -209,8 +211,7 @@ test('a store that another process keeps locked does not hold up the end: the cr
  * commit.
  */
 async function startWithWaitingCreate(t: TestContext, variables = drainForever, ...args: string[]) {
-  const store = await storePath(t);
-  const server = await startServer(t, store, [...oneThread, ...args], variables);
+  const { store, server } = await start(t, variables, ...args);
   const lock = lockStore(t, store);
   const client = await connectRaw(t, server.port);
   await sendAndWaitUntilRead(client, rawRequest(alder));
@@ -232,39 +233,29 @@ test('SIGTERM does not shorten the drain however late it is repeated', { timeout
   await assertStoredAndStopped(client, server, store);
 });
 
-test('SIGTERM to the process group, with a launcher under an older Node in it, is one stop with a drain', {
-  timeout,
-}, async (t) => {
-  const olderNode = nodeOlderThanOurs();
-  if (olderNode === undefined) return skipVisibly(t, 'there is no older Node in the PATH');
-  const variables = { PLANT_STORE_TOKEN: token, LAUNCHER_NODE: olderNode };
-  const { store, server, lock, client } = await startWithWaitingCreate(t, variables);
+for (const [what, kill, exitCode] of [
+  ['SIGTERM to the process group of', (pid: number) => process.kill(-pid, 'SIGTERM'), 0],
+  ['kill -9 of', (pid: number) => process.kill(pid, 'SIGKILL'), null],
+] as const)
+  test(`${what} a launcher under an older Node is one stop of the service with a drain`, {
+    timeout,
+  }, async (t) => {
+    const olderNode = nodeOlderThanOurs();
+    if (olderNode === undefined) return skipVisibly(t, 'there is no older Node in the PATH');
+    const variables = { PLANT_STORE_TOKEN: token, LAUNCHER_NODE: olderNode };
+    const { store, server, lock, client } = await startWithWaitingCreate(t, variables);
+    const closed = once(server.child, 'close');
 
-  process.kill(-(server.child.pid as number), 'SIGTERM');
-  await server.logged((stderr) => stderr.includes('"stopping"'));
-  lock.release();
+    kill(server.child.pid as number);
+    await server.logged((stderr) => stderr.includes('"stopping"'));
+    lock.release();
 
-  await assertStoredAndStopped(client, server, store);
-  assert.match(server.stderr(), /"stopped"/);
-});
-
-test('kill -9 of a launcher under an older Node stops the service with a drain', {
-  timeout,
-}, async (t) => {
-  const olderNode = nodeOlderThanOurs();
-  if (olderNode === undefined) return skipVisibly(t, 'there is no older Node in the PATH');
-  const variables = { PLANT_STORE_TOKEN: token, LAUNCHER_NODE: olderNode };
-  const { store, server, lock, client } = await startWithWaitingCreate(t, variables);
-
-  server.child.kill('SIGKILL');
-  await server.logged((stderr) => stderr.includes('"stopping"'));
-  lock.release();
-
-  assert.equal((await client.reply()).status, 200);
-  await once(server.child, 'close');
-  assert.match(server.stderr(), /"stopped"/);
-  assert.deepEqual(storedPlants(store), [[1n, 'Alder', null]]);
-});
+    assert.equal((await client.reply()).status, 200);
+    await closed;
+    assert.equal(server.child.exitCode, exitCode);
+    assert.match(server.stderr(), /"stopped"/);
+    assert.deepEqual(storedPlants(store), [[1n, 'Alder', null]]);
+  });
 
 test('SIGHUP, SIGUSR1 and SIGUSR2 neither end a service without certificates nor open a debugger', {
   timeout,
@@ -293,8 +284,7 @@ test('the end of its terminal stops a service with a drain', { timeout }, async 
 test('SIGINT a moment after the first signal ends the server at once with exit code 1', {
   timeout,
 }, async (t) => {
-  const flags = ['--commit-timeout', '1h'];
-  const { server } = await startWithWaitingCreate(t, drainForever, ...flags);
+  const { server } = await startWithWaitingCreate(t, drainForever, '--commit-timeout', '1h');
   await signalled(t, server);
 
   while (server.child.exitCode === null) {

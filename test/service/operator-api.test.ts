@@ -4,7 +4,8 @@ import { stripTypeScriptTypes } from 'node:module';
 import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
 import type { Overview, RefusalList, SampleList, TokenList } from '../../src/ops/contract.ts';
-import { pause } from '../helpers/pause.ts';
+import { type Answer, ask, signIn } from '../helpers/operators.ts';
+import { until } from '../helpers/pause.ts';
 import {
   create,
   token as fixedToken,
@@ -14,51 +15,9 @@ import {
   startServer,
   storePath,
 } from '../helpers/program.ts';
-import { runHere } from '../helpers/run-here.ts';
+import { done, on } from '../helpers/run-here.ts';
 import { alterStore } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
-
-interface Answer {
-  readonly status: number;
-  // biome-ignore lint/suspicious/noExplicitAny: what is in it, the tests say.
-  readonly body: any;
-  readonly headers: Headers;
-}
-
-/** Asks the API as a program does that has the cookie. */
-async function ask(
-  server: RunningServer,
-  request: string,
-  { cookie = '', json, ...rest }: Asked = {},
-): Promise<Answer> {
-  const [method = '', path = ''] = request.split(' ');
-  const type: Record<string, string> =
-    json === undefined ? {} : { 'Content-Type': 'application/json' };
-  const reply = await fetch(`${server.opsUrl}api${path}`, {
-    method,
-    headers: { Cookie: cookie, ...type, ...rest.headers },
-    ...(json === undefined ? {} : { body: JSON.stringify(json) }),
-  });
-  const text = await reply.text();
-  return {
-    status: reply.status,
-    body: text === '' ? undefined : JSON.parse(text),
-    headers: reply.headers,
-  };
-}
-
-interface Asked {
-  readonly cookie?: string;
-  readonly json?: unknown;
-  readonly headers?: Readonly<Record<string, string>>;
-}
-
-/** @returns the cookie */
-async function signIn(server: RunningServer, token: string): Promise<string> {
-  const { status, body, headers } = await ask(server, 'POST /session', { json: { token } });
-  assert.equal(status, 200, JSON.stringify(body));
-  return /^[^;]+/.exec(headers.get('Set-Cookie') ?? '')?.[0] ?? assert.fail('no cookie');
-}
 
 function secretIn(cookie: string): string {
   return cookie.slice(cookie.indexOf('=') + 1);
@@ -74,7 +33,7 @@ async function startSignedIn(t: Owner, ...args: string[]) {
   const store = await storePath(t);
   const token = await storedToken(store, 'alice', { role: 'operate' });
   const server = await startServer(t, store, args);
-  return { store, token, server, cookie: await signIn(server, token) };
+  return { store, token, server, cookie: await signIn(server, { token }) };
 }
 
 /** For tests that leave nothing behind that another could find. */
@@ -84,7 +43,9 @@ const shared = await startSignedIn({ after });
 async function signInToShared(name: string) {
   return {
     ...shared,
-    cookie: await signIn(shared.server, await storedToken(shared.store, name, { role: 'operate' })),
+    cookie: await signIn(shared.server, {
+      token: await storedToken(shared.store, name, { role: 'operate' }),
+    }),
   };
 }
 
@@ -98,25 +59,25 @@ const errorOf = ({ status, body }: Answer) => [status, body?.error];
 
 test('an operator signs in with his token, and out again, and then the cookie is worth nothing', async () => {
   const { server, token } = shared;
-  const cookie = await signIn(server, token);
+  const cookie = await signIn(server, { token });
 
-  const { headers } = await ask(server, 'POST /session', { json: { token: ` ${token}\n` } });
+  const { headers } = await ask(server, 'POST api/session', { json: { token: ` ${token}\n` } });
   assert.match(
     headers.get('Set-Cookie') ?? '',
     /^plant_store_session_[0-9]+=[A-Za-z0-9_-]{43}; Max-Age=43200; Path=\/; HttpOnly; SameSite=Strict$/,
   );
   assert.equal(headers.get('Cache-Control'), 'no-store');
-  const known = await ask(server, 'GET /session', { cookie });
+  const known = await ask(server, 'GET api/session', { cookie });
   assert.deepEqual([known.status, known.body], [200, { name: 'alice' }]);
-  assert.equal((await ask(server, 'DELETE /session', { cookie })).status, 204);
+  assert.equal((await ask(server, 'DELETE api/session', { cookie })).status, 204);
 
-  assert.deepEqual(errorOf(await ask(server, 'GET /session', { cookie })), [401, 40150]);
+  assert.deepEqual(errorOf(await ask(server, 'GET api/session', { cookie })), [401, 40150]);
 });
 
 test('behind a proxy with TLS, the cookie is only sent over TLS', async () => {
   const { server, token } = shared;
   const origin = new URL(server.opsUrl).origin.replace('http:', 'https:');
-  const { status, headers } = await ask(server, 'POST /session', {
+  const { status, headers } = await ask(server, 'POST api/session', {
     json: { token },
     headers: { Origin: origin },
   });
@@ -126,20 +87,13 @@ test('behind a proxy with TLS, the cookie is only sent over TLS', async () => {
 
 test('without a session, nothing is answered but the sign-in', async () => {
   const { server } = shared;
-  const others = [
-    'GET /session',
-    'DELETE /session',
-    'GET /overview',
-    'GET /plants',
-    'GET /plants/1',
-    'GET /refusals',
-    'GET /configuration',
-    'GET /backups',
-    'POST /backups',
-    'GET /tokens',
-    'POST /tokens',
+  const known = 'session overview plants plants/1 refusals configuration backups tokens samples';
+  const requests = [
+    ...[...known.split(' '), 'nothing'].map((path) => `GET api/${path}`),
+    ...['POST api/backups', 'POST api/tokens'],
+    ...['DELETE api/session', 'DELETE api/tokens?name=alice'],
   ];
-  for (const request of [...others, 'DELETE /tokens?name=alice', 'GET /samples', 'GET /nothing']) {
+  for (const request of requests) {
     assert.deepEqual(errorOf(await ask(server, request)), [401, 40150], request);
     assert.deepEqual(
       errorOf(await ask(server, request, { cookie: cookieFor(server, 'A'.repeat(43)) })),
@@ -161,24 +115,21 @@ test('no sign-in with a token for creates, with a revoked token or with the fixe
     [fixedToken, 401, 40151],
   ];
   for (const [token, ...expected] of refused)
-    assert.deepEqual(errorOf(await ask(server, 'POST /session', { json: { token } })), expected);
+    assert.deepEqual(errorOf(await ask(server, 'POST api/session', { json: { token } })), expected);
 });
 
 test('whose token is revoked is signed out', async () => {
   const { server, store, cookie } = await signInToShared('leaver');
-  assert.equal((await ask(server, 'GET /overview', { cookie })).status, 200);
-  assert.equal(
-    (await runHere(['token', 'revoke', 'leaver', '--store', `sqlite:${store}`])).code,
-    0,
-  );
-  assert.deepEqual(errorOf(await ask(server, 'GET /overview', { cookie })), [401, 40150]);
+  assert.equal((await ask(server, 'GET api/overview', { cookie })).status, 200);
+  await done('token', 'revoke', 'leaver', ...on(store));
+  assert.deepEqual(errorOf(await ask(server, 'GET api/overview', { cookie })), [401, 40150]);
 });
 
 test('a session outlives a restart, holds on another server on the same store, and ends after its time', async (t) => {
   const { server, store, cookie } = await startSignedIn(t, ...oneThread);
   const other = await startServer(t, store, oneThread);
   assert.equal(
-    (await ask(other, 'GET /session', { cookie: cookieFor(other, secretIn(cookie)) })).status,
+    (await ask(other, 'GET api/session', { cookie: cookieFor(other, secretIn(cookie)) })).status,
     200,
   );
   await other.stop();
@@ -186,14 +137,23 @@ test('a session outlives a restart, holds on another server on the same store, a
 
   const next = await startServer(t, store, oneThread);
   const nextCookie = cookieFor(next, secretIn(cookie));
-  assert.equal((await ask(next, 'GET /session', { cookie: nextCookie })).status, 200);
+  assert.equal((await ask(next, 'GET api/session', { cookie: nextCookie })).status, 200);
   alterStore(store, `UPDATE sessions SET expires_at = ${Date.now()}`);
-  assert.deepEqual(errorOf(await ask(next, 'GET /session', { cookie: nextCookie })), [401, 40150]);
+  assert.deepEqual(
+    errorOf(await ask(next, 'GET api/session', { cookie: nextCookie })),
+    [401, 40150],
+  );
 });
 
 test('who signs in to a second service at the same host stays signed in to the first', async () => {
-  const [one, other] = [shared, { ...second, cookie: await signIn(second.server, second.token) }];
-  const { headers } = await ask(other.server, 'DELETE /session', {
+  const [one, other] = [
+    shared,
+    {
+      ...second,
+      cookie: await signIn(second.server, { token: second.token }),
+    },
+  ];
+  const { headers } = await ask(other.server, 'DELETE api/session', {
     cookie: `${one.cookie}; ${other.cookie}`,
   });
   assert.notEqual(
@@ -202,7 +162,7 @@ test('who signs in to a second service at the same host stays signed in to the f
     'one takes the place of the other',
   );
   assert(headers.get('Set-Cookie')?.startsWith(`${other.cookie.split('=')[0]}=;`));
-  assert.equal((await ask(one.server, 'GET /session', { cookie: one.cookie })).status, 200);
+  assert.equal((await ask(one.server, 'GET api/session', { cookie: one.cookie })).status, 200);
 });
 
 test('the store holds no session that could be used, and neither does the log', async () => {
@@ -218,24 +178,10 @@ test('the store holds no session that could be used, and neither does the log', 
   assert(!server.stderr().includes(secret));
 });
 
-test('after a handful of wrong tokens there is 429, and a right one still signs in', async () => {
-  const { server, token } = second;
-  const guess = () => ask(server, 'POST /session', { json: { token: `ps_${'A'.repeat(43)}` } });
-  let refused = await guess();
-  let wrong = 0;
-  for (; refused.status === 401; refused = await guess()) wrong += 1;
-
-  assert.deepEqual(errorOf(refused), [429, 42950]);
-  assert(wrong >= 5 && wrong <= 10, `${wrong} were tried`);
-  const seconds = Number(refused.headers.get('Retry-After'));
-  assert(seconds >= 1 && seconds <= 5, `${seconds} s`);
-  await signIn(server, token);
-});
-
 test('what another site has a browser send changes nothing', async () => {
   const { server, cookie } = await signInToShared('target');
   const tokens = async () =>
-    (await ask(server, 'GET /tokens', { cookie })).body.tokens.map(nameAndState);
+    (await ask(server, 'GET api/tokens', { cookie })).body.tokens.map(nameAndState);
   const before = await tokens();
   assert.deepEqual(before.at(-1), ['target', 'valid']);
   const foreign: readonly Readonly<Record<string, string>>[] = [
@@ -245,29 +191,21 @@ test('what another site has a browser send changes nothing', async () => {
     { Origin: 'null' },
     { Origin: server.opsUrl.replace(/:\d+\/$/, ':1') },
   ];
-  for (const headers of foreign) {
-    const asked = {
-      cookie,
-      headers,
-      json: { name: 'stolen', role: 'operate', expiresInDays: null },
-    };
-    assert.deepEqual(
-      errorOf(await ask(server, 'POST /tokens', asked)),
-      [403, 40301],
-      JSON.stringify(headers),
-    );
-    assert.deepEqual(
-      errorOf(await ask(server, 'DELETE /tokens?name=target', { cookie, headers })),
-      [403, 40301],
-    );
-    assert.deepEqual(
-      errorOf(await ask(server, 'DELETE /session', { cookie, headers })),
-      [403, 40301],
-    );
-  }
+  const json = { name: 'stolen', role: 'operate', expiresInDays: null };
+  for (const headers of foreign)
+    for (const request of [
+      'POST api/tokens',
+      'DELETE api/tokens?name=target',
+      'DELETE api/session',
+    ])
+      assert.deepEqual(
+        errorOf(await ask(server, request, { cookie, headers, json })),
+        [403, 40301],
+        `${request} ${JSON.stringify(headers)}`,
+      );
   const own = { 'Sec-Fetch-Site': 'same-origin', Origin: new URL(server.opsUrl).origin };
   assert.deepEqual(await tokens(), before);
-  assert.equal((await ask(server, 'DELETE /session', { cookie, headers: own })).status, 204);
+  assert.equal((await ask(server, 'DELETE api/session', { cookie, headers: own })).status, 204);
 });
 
 const nameAndState = ({ name, state }: { name: string; state: string }) => [name, state];
@@ -276,43 +214,38 @@ test('a token made in the console creates plants within 2 seconds, is listed, an
   const { server, cookie } = shared;
   const wish = { name: 'app/1%', role: 'create', expiresInDays: 30 };
 
-  const made = await ask(server, 'POST /tokens', { cookie, json: wish });
+  const made = await ask(server, 'POST api/tokens', { cookie, json: wish });
 
   assert.equal(made.status, 201);
   assert.match(made.body.token, /^ps_[A-Za-z0-9_-]{43}$/);
   const bearer = { Authorization: `Bearer ${made.body.token}` };
-  await untilStatus(200, () => create(server.plantsUrl, { id: 11, name: 'Alder' }, bearer));
-  const listed = (await ask(server, 'GET /tokens', { cookie })).body.tokens.at(-1);
+  const send = () => create(server.plantsUrl, { id: 11, name: 'Alder' }, bearer);
+  await until(send, ({ status }) => status === 200);
+  const listed = (await ask(server, 'GET api/tokens', { cookie })).body.tokens.at(-1);
   assert.deepEqual(
     [listed.name, listed.role, listed.state, listed.revokedAt, listed.createdBy],
     ['app/1%', 'create', 'valid', null, 'alice'],
   );
   assert.equal(Date.parse(listed.expiresAt) - Date.parse(listed.createdAt), 30 * 86_400_000);
   assert.deepEqual(
-    errorOf(await ask(server, 'POST /tokens', { cookie, json: wish })),
+    errorOf(await ask(server, 'POST api/tokens', { cookie, json: wish })),
     [409, 40900],
   );
 
-  const path = `/tokens?name=${encodeURIComponent('app/1%')}`;
-  assert.equal((await ask(server, `DELETE ${path}`, { cookie })).status, 204);
-  assert.deepEqual(errorOf(await ask(server, `DELETE ${path}`, { cookie })), [404, 40450]);
-  await untilStatus(401, () => create(server.plantsUrl, { id: 12, name: 'Birch' }, bearer));
+  const path = `tokens?name=${encodeURIComponent('app/1%')}`;
+  assert.equal((await ask(server, `DELETE api/${path}`, { cookie })).status, 204);
+  assert.deepEqual(errorOf(await ask(server, `DELETE api/${path}`, { cookie })), [404, 40450]);
+  await until(send, ({ status }) => status === 401);
   await server.logged((stderr) =>
     /"operator":"alice","token":"app\/1%".*a token was revoked/.test(stderr),
   );
   assert(!server.stderr().includes(made.body.token));
 });
 
-/** For a minute at most. */
-async function untilStatus(status: number, send: () => Promise<Response>): Promise<void> {
-  const signal = AbortSignal.timeout(60_000);
-  while ((await send()).status !== status) await pause(signal);
-}
-
 test('a plant is shown with when it came and by which token; its id is exact', async () => {
   const { server, cookie } = shared;
   await create(server.plantsUrl, '{"id":9223372036854775807,"name":"Alder","tag":"Alnus"}');
-  const { status, body } = await ask(server, 'GET /plants?id=9223372036854775807', { cookie });
+  const { status, body } = await ask(server, 'GET api/plants?id=9223372036854775807', { cookie });
   assert.equal(status, 200);
   const [{ createdAt, ...plant }] = body.plants;
   assert.deepEqual(plant, {
@@ -323,9 +256,13 @@ test('a plant is shown with when it came and by which token; its id is exact', a
   });
   assert(Math.abs(Date.parse(createdAt) - Date.now()) < 60_000, createdAt);
   for (const id of ['1', '-5'])
-    assert.deepEqual((await ask(server, `GET /plants?id=${id}`, { cookie })).body.plants, [], id);
+    assert.deepEqual(
+      (await ask(server, `GET api/plants?id=${id}`, { cookie })).body.plants,
+      [],
+      id,
+    );
   for (const id of ['x', '9223372036854775808', '1.0']) {
-    const { status, body } = await ask(server, `GET /plants?id=${id}`, { cookie });
+    const { status, body } = await ask(server, `GET api/plants?id=${id}`, { cookie });
     assert.deepEqual([status, body.error], [400, 40051], id);
     assert(body.message.startsWith('`id` must be an integer from -9223372036854775808'));
   }
@@ -376,7 +313,7 @@ test('a token is rotated in the console: both secrets are listed with figures of
   const send = (token: string, id: number) =>
     create(server.plantsUrl, { id, name: 'Fir' }, { Authorization: `Bearer ${token}` });
   assert.equal((await send(old, 21)).status, 200);
-  const rotate = (json: unknown) => ask(server, 'POST /tokens/rotation', { cookie, json });
+  const rotate = (json: unknown) => ask(server, 'POST api/tokens/rotation', { cookie, json });
   const wish = { name: 'turning', graceHours: 1.5, expiresInDays: 30 };
   const { status, body } = await rotate(wish);
   assert.equal(status, 201);
@@ -390,7 +327,7 @@ test('a token is rotated in the console: both secrets are listed with figures of
     [200, 400],
   );
   const list = async () => {
-    const { tokens } = (await ask(server, 'GET /tokens', { cookie })).body as TokenList;
+    const { tokens } = (await ask(server, 'GET api/tokens', { cookie })).body as TokenList;
     return tokens
       .filter(({ name }) => name === 'turning')
       .map(({ state, expiresSoon, figures }) => [state, expiresSoon, figures]);
@@ -406,24 +343,12 @@ test('a token is rotated in the console: both secrets are listed with figures of
   assert(!server.stderr().includes(body.token));
 });
 
-/** Asks until it is so. Each thread tells once a second what it has counted. */
-async function until<Found>(
-  find: () => Promise<Found>,
-  isSo: (found: Found) => boolean,
-): Promise<Found> {
-  const signal = AbortSignal.timeout(60_000);
-  for (;;) {
-    const found = await find();
-    if (isSo(found)) return found;
-    await pause(signal);
-  }
-}
-
 test('refusals are told with their code, message and client, the last thousand, and those after one', async () => {
   const { server, store, cookie } = await signInToShared('reader');
   const kiosk = { Authorization: `Bearer ${await storedToken(store, 'kiosk')}` };
   const list = async (after = '') =>
-    ((await ask(server, `GET /refusals?after=${after}`, { cookie })).body as RefusalList).refusals;
+    ((await ask(server, `GET api/refusals?after=${after}`, { cookie })).body as RefusalList)
+      .refusals;
   const secretName = { id: 'secret', name: 'a plant that nobody else may see' };
   const reply = await create(server.plantsUrl, secretName, kiosk);
   const requestId = reply.headers.get('X-Request-Id');
@@ -466,7 +391,7 @@ test('the overview counts creates and refusals, and tells what needs attention',
   ]);
   const operator = await storedToken(store, 'alice', { role: 'operate' });
   const server = await startServer(t, store, oneThread, { PLANT_STORE_TOKEN: fixedToken });
-  const cookie = await signIn(server, operator);
+  const cookie = await signIn(server, { token: operator });
   const send = (secret: string, plant: unknown) =>
     create(server.plantsUrl, plant as object, { Authorization: `Bearer ${secret}` });
   const oak = { id: 1, name: 'Oak' };
@@ -475,7 +400,7 @@ test('the overview counts creates and refusals, and tells what needs attention',
   await send(ended, oak);
   for (const id of [1, 2]) await send(hasty, { ...oak, id });
 
-  const read = async () => (await ask(server, 'GET /overview', { cookie })).body as Overview;
+  const read = async () => (await ask(server, 'GET api/overview', { cookie })).body as Overview;
   const { attention, creates, refused } = await until(
     read,
     (overview) => overview.attention.length === 5 && overview.store.plants !== null,
@@ -495,7 +420,7 @@ test('the overview counts creates and refusals, and tells what needs attention',
     ['failed', 0, 0],
   ]);
   assert.deepEqual(refused, { total: 4, lastMinute: 4 });
-  const { samples } = (await ask(server, 'GET /samples', { cookie })).body as SampleList;
+  const { samples } = (await ask(server, 'GET api/samples', { cookie })).body as SampleList;
   const sum = (field: 'createdPerSecond' | 'refusedPerSecond') =>
     Math.round(samples.reduce((total, sample) => total + sample[field], 0));
   assert.deepEqual([sum('createdPerSecond'), sum('refusedPerSecond')], [1, 3]);
@@ -508,9 +433,9 @@ test('the overview has the store, its count and its last backup, and the configu
   const { server, store, cookie } = await startSignedIn(t, ...flags);
   await create(server.plantsUrl, { id: 1, name: 'Alder' });
   const backup = `${store}.backup`;
-  assert.equal((await runHere(['backup', backup, '--store', `sqlite:${store}`])).code, 0);
+  await done('backup', backup, ...on(store));
   await create(server.plantsUrl, { id: 2, name: 'Ash' });
-  const read = async () => (await ask(server, 'GET /overview', { cookie })).body as Overview;
+  const read = async () => (await ask(server, 'GET api/overview', { cookie })).body as Overview;
   const overview = await until(read, ({ store, ready }) => store.plants === 2 && ready);
   assert.match(overview.version, /^\d+\.\d+\.\d+/);
   assert.equal(overview.store.location, `sqlite:${store}`);
@@ -519,7 +444,7 @@ test('the overview has the store, its count and its last backup, and the configu
   const { file, isFileGone, plants, missingPlants } = overview.backup ?? {};
   assert.deepEqual([file, isFileGone, plants, missingPlants], [backup, false, 1, 1]);
 
-  const { body } = await ask(server, 'GET /configuration', { cookie });
+  const { body } = await ask(server, 'GET api/configuration', { cookie });
   const settings = ['body-limit', 'commit-timeout', 'ops-port'].map((name) =>
     body.settings.find((setting: { name: string }) => setting.name === name),
   );

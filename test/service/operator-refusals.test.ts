@@ -7,9 +7,10 @@ import {
   type OperatorProblemName,
   operatorProblems,
 } from '../../src/contract/operator-problems.ts';
+import type { Problem } from '../../src/contract/problems.ts';
 import { tryLockFile } from '../../src/stores.ts';
 import { type Owner, oneThread, startServerOnNewStore } from '../helpers/program.ts';
-import { assertProblem, connectRaw, type RawReply } from '../helpers/raw.ts';
+import { assertProblem, connectRaw, exchange, type RawReply } from '../helpers/raw.ts';
 import { addTokens, alterStore } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
 
@@ -35,34 +36,22 @@ function requestOf(line: string, fields: readonly string[] = [], body = ''): str
   return `${[`${line} HTTP/1.1`, ...host, ...length, ...fields].join('\r\n')}\r\n\r\n${body}`;
 }
 
-async function exchange(t: Owner, port: number, bytes: string): Promise<RawReply> {
-  const connection = await connectRaw(t, port);
-  connection.send(bytes);
-  return connection.reply();
-}
+const signIn = (token: string) => requestOf('POST /api/session', [], JSON.stringify({ token }));
 
 /** A server with an operator who has signed in. */
 async function startSignedIn(t: Owner, ...args: string[]) {
   const server = await startServerOnNewStore(t, ...oneThread, ...args);
   const token = await storedToken(server.store, 'alice', { role: 'operate' });
-  const reply = await exchange(
-    t,
-    portOf(server),
-    requestOf('POST /api/session', [], JSON.stringify({ token })),
-  );
-  assert.equal(reply.status, 200, reply.body);
-  return {
-    ...server,
-    port: portOf(server),
-    cookie: `Cookie: ${reply.headers.get('set-cookie')?.split(';')[0]}`,
-  };
+  // The name of the cookie comes from the Host.
+  const { headers } = await exchange(t, portOf(server), signIn(token));
+  const cookie = `Cookie: ${headers.get('set-cookie')?.split(';')[0]}`;
+  return { ...server, port: portOf(server), cookie };
 }
 
 const shared = await startSignedIn({ after });
 const slow = await connectRaw({ after }, shared.port);
 slow.send('GET /livez HTTP/1.1\r\n');
 const creating = await storedToken(shared.store, 'app');
-const signIn = (token: string) => requestOf('POST /api/session', [], JSON.stringify({ token }));
 const { cookie } = shared;
 
 /** What is refused for what it is, by the problem that it has. */
@@ -72,14 +61,7 @@ const cases: Partial<Record<OperatorProblemName, readonly string[]>> = {
     requestOf('POST /api/session', [], '{"token":"a","token":"b"}'),
     requestOf('POST /api/session', ['Content-Type: application/json']),
   ],
-  httpMalformed: [
-    '\x01\x02\r\n\r\n',
-    'GET /livez HTTP/1.1\r\n\r\n',
-    requestOf('GET /livez', ['Host: localhost', 'Host: localhost']),
-    requestOf('POST /api/session', ['Content-Length: 1', 'Transfer-Encoding: chunked']),
-    requestOf('GET livez'),
-    requestOf('GET /%zz'),
-  ],
+  httpMalformed: ['\x01\x02\r\n\r\n'],
   bodyWrong: [
     requestOf('POST /api/session', [], '{}'),
     requestOf('POST /api/session', [], '{"token":"ps_a","link":"b"}'),
@@ -108,12 +90,7 @@ const cases: Partial<Record<OperatorProblemName, readonly string[]>> = {
     'CONNECT localhost:443 HTTP/1.1\r\nHost: localhost:443\r\n\r\n',
   ],
   tokenNameTaken: [requestOf('POST /api/tokens', [cookie], '{"name":"alice","role":"create"}')],
-  bodyTooLarge: [
-    requestOf('POST /api/session', ['Content-Length: 16385']),
-    requestOf('POST /api/session', ['Transfer-Encoding: chunked'], '').concat(
-      `4001\r\n${'x'.repeat(0x4001)}\r\n0\r\n\r\n`,
-    ),
-  ],
+  bodyTooLarge: [requestOf('POST /api/session', ['Content-Length: 16385'])],
   mediaTypeUnsupported: [
     requestOf('POST /api/session', ['Content-Type: text/plain']),
     requestOf('POST /api/session', ['Content-Encoding: gzip'], '{}'),
@@ -143,11 +120,16 @@ test('an operator who is refused gets the reply of the catalogue:', async (t) =>
   }
 });
 
-test('42950 is answered for one wrong token after many', async (t) => {
+test('42950 is answered after a handful of wrong tokens, and a right one still signs in', async (t) => {
   let reply = await exchange(t, shared.port, signIn('ps_wrong'));
-  while (reply.status === 401) reply = await exchange(t, shared.port, signIn('ps_wrong'));
+  let wrong = 0;
+  for (; reply.status === 401; reply = await exchange(t, shared.port, signIn('ps_wrong')))
+    wrong += 1;
   assertProvoked(reply, 'signInsTooMany');
+  assert(wrong > 0 && wrong <= 10, `${wrong} were tried`);
   assert.match(reply.headers.get('retry-after') ?? '', /^[1-5]$/);
+  const right = await storedToken(shared.store, 'right', { role: 'operate' });
+  assert.equal((await exchange(t, shared.port, signIn(right))).status, 200);
 });
 
 test('40950 is answered when a token is rotated again within its grace', async (t) => {
@@ -220,6 +202,46 @@ test('a service that stops ends idle connections of operators at once, and answe
 test('40800 is answered to a request that does not arrive in time', async () => {
   assertProvoked(await slow.reply(), 'requestTimeout');
   assert.equal(await slow.closed(), '');
+});
+
+/** A number, once here, stays and keeps its meaning. */
+const promised: Readonly<Record<OperatorProblemName, number>> = {
+  bodyMalformed: 40000,
+  httpMalformed: 40006,
+  bodyWrong: 40050,
+  queryWrong: 40051,
+  notSignedIn: 40150,
+  signInRefused: 40151,
+  linkRefused: 40152,
+  otherSite: 40301,
+  notOperator: 40350,
+  pathUnknown: 40400,
+  recordUnknown: 40450,
+  methodNotAllowed: 40500,
+  requestTimeout: 40800,
+  tokenNameTaken: 40900,
+  tokensTooMany: 40901,
+  tokenInRotation: 40950,
+  jobUnderWay: 40955,
+  backupsOff: 40956,
+  bodyTooLarge: 41300,
+  mediaTypeUnsupported: 41500,
+  expectationFailed: 41700,
+  hostUnknown: 42100,
+  signInsTooMany: 42950,
+  headersTooLarge: 43100,
+  defect: 50000,
+  storeUnavailable: 50301,
+  shuttingDown: 50302,
+  versionUnsupported: 50500,
+};
+
+test('the catalogue is what operators have been promised, in the order of the numbers', () => {
+  const rows = Object.entries<Problem>(operatorProblems);
+  assert.deepEqual(
+    rows.map(([name, { code, status }]) => [name, code, status]),
+    Object.entries(promised).map(([name, code]) => [name, code, Math.floor(code / 100)]),
+  );
 });
 
 test('every code of the operators has been provoked', () => {

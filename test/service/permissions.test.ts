@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { startServer, temporaryFolder } from '../helpers/program.ts';
+import { on } from '../helpers/run-here.ts';
 
 /** A service on a store that it has made itself. */
 const store = join(await temporaryFolder({ after }), 'data', 'plants.db');
@@ -17,24 +18,9 @@ test('the service starts when it is called by a link from elsewhere, as npx does
   symlinkSync(fileURLToPath(new URL('../..', import.meta.url)), join(elsewhere, 'package'));
   const link = join(elsewhere, 'plant-store');
   symlinkSync(join(elsewhere, 'package/bin/plant-store.js'), link);
-  const child = spawn(
-    process.execPath,
-    [
-      link,
-      'serve',
-      '--log-format',
-      'text',
-      '--port',
-      '0',
-      '--ops-port',
-      '0',
-      '--store',
-      `sqlite:${join(folder, 'plants.db')}`,
-    ],
-    {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    },
-  );
+  const ports = ['--port', '0', '--ops-port', '0', '--log-format', 'text'];
+  const args = [link, 'serve', ...ports, ...on(join(folder, 'plants.db'))];
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   t.after(() => child.kill('SIGKILL'));
 
   const [printed] = await Promise.race([once(child.stdout, 'data'), once(child, 'exit')]);

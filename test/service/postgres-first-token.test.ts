@@ -1,47 +1,22 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, type TestContext, test } from 'node:test';
 import pg from 'pg';
-import { pause } from '../helpers/pause.ts';
 import { startPostgres } from '../helpers/postgres.ts';
 import { makeStore } from '../helpers/postgres-connection.ts';
-import { commandLine, create, temporaryFolder } from '../helpers/program.ts';
-import { runHere } from '../helpers/run-here.ts';
+import { untilRow } from '../helpers/postgres-pair.ts';
+import { create, oneThread, startServer, temporaryFolder } from '../helpers/program.ts';
+import { done, doneRecords, on } from '../helpers/run-here.ts';
 import { underWay } from '../helpers/under-way.ts';
 
 const server = await startPostgres({ after });
 
-interface Node {
-  readonly plantsUrl: string;
-  readonly log: string;
-  /** Of the first token, if there is one. */
-  readonly file: string;
-}
-
 /** Starts a node in a folder; resolves when it is ready. */
-async function startNode(t: TestContext, url: string, folder: string): Promise<Node> {
-  const { PATH = '' } = process.env;
-  const variables = { PATH, PLANT_STORE_OPS_PORT: 'off', PLANT_STORE_HTTP_THREADS: '1' };
-  const child = spawn(...commandLine('serve', '--port', '0', '--store', url), {
-    cwd: folder,
-    env: variables,
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
-  t.after(() => child.kill('SIGKILL'));
-  const exit = once(child, 'close');
-  let log = '';
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    log += text;
-  });
-  while (!log.includes('"ready"')) {
-    await Promise.race([once(child.stderr, 'data'), exit]);
-    assert.equal(child.exitCode ?? child.signalCode, null, log);
-  }
-  const plantsUrl = /http:\/\/[^"\s]*\/plants/.exec(log)?.[0] ?? assert.fail(log);
-  return { plantsUrl, log, file: join(folder, 'data', 'first-start.token') };
+async function startNode(t: TestContext, url: string, folder: string) {
+  const node = await startServer(t, url, [...oneThread, '--ops-port', 'off'], { FOLDER: folder });
+  /** Where the first token is, if there is one. */
+  return { ...node, file: join(folder, 'data', 'first-start.token') };
 }
 
 /** Lets both nodes come to the point at which they make the token, before either does. */
@@ -52,30 +27,11 @@ async function atOnce<T>(url: string, start: () => Promise<T>): Promise<T> {
   await client.query('BEGIN');
   await client.query('SELECT * FROM plant_store FOR UPDATE');
   const started = underWay(start());
-  while (
-    (await server.query("SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'")).length < 2
-  )
-    await pause();
+  const waiting = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+  await untilRow(server, `${waiting} HAVING count(*) = 2`);
   await client.query('COMMIT');
   await client.end();
   return started;
-}
-
-async function namesOfTokens(url: string): Promise<string[]> {
-  const { stdout } = await runHere(['token', 'list', '--json', '--store', url]);
-  return stdout
-    .trimEnd()
-    .split('\n')
-    .map((line) => JSON.parse(line).name);
-}
-
-async function assertAdmitted({ plantsUrl }: Node, token: string): Promise<void> {
-  const { status } = await create(
-    plantsUrl,
-    { id: 1, name: 'Alder' },
-    { Authorization: `Bearer ${token}` },
-  );
-  assert.equal(status, 200);
 }
 
 test('of two nodes that start at once on a database without tokens, one makes the first token, which both admit, and the other keeps no file', {
@@ -88,12 +44,21 @@ test('of two nodes that start at once on a database without tokens, one makes th
     Promise.all(folders.map((folder) => startNode(t, url, folder))),
   );
 
-  assert.match(nodes.map(({ log }) => log).join(''), /another node has made the first token/);
-  assert.deepEqual(await namesOfTokens(url), ['first-start']);
+  assert.match(
+    nodes.map(({ stderr }) => stderr()).join(''),
+    /another node has made the first token/,
+  );
+  const tokens = await doneRecords('token', 'list', ...on(url));
+  assert.deepEqual(
+    tokens.map(({ name }) => name),
+    ['first-start'],
+  );
   const withFile = nodes.filter(({ file }) => existsSync(file));
   assert.equal(withFile.length, 1);
   const token = readFileSync(withFile[0]?.file ?? '', 'utf8').trim();
-  for (const node of nodes) await assertAdmitted(node, token);
+  const bearer = { Authorization: `Bearer ${token}` };
+  for (const { plantsUrl } of nodes)
+    assert.equal((await create(plantsUrl, { id: 1, name: 'Alder' }, bearer)).status, 200);
 });
 
 test('a node whose folder cannot hold the first token says so, and starts once the store has a token', async (t) => {
@@ -102,8 +67,8 @@ test('a node whose folder cannot hold the first token says so, and starts once t
   writeFileSync(join(folder, 'data'), 'no folder');
   await assert.rejects(
     startNode(t, url, folder),
-    /cannot write the first token to data\/first-start\.token .*"plant-store token create NAME" instead/,
+    /cannot write the first token to data\/first-start\.token .*"plant-store token create NAME --store postgres:[^"]*" gives /,
   );
-  assert.equal((await runHere(['token', 'create', 'app', '--store', url])).code, 0);
+  await done('token', 'create', 'app', ...on(url));
   await startNode(t, url, folder);
 });

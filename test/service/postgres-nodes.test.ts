@@ -11,7 +11,8 @@ import {
   type RunningServer,
   startServer,
 } from '../helpers/program.ts';
-import { runHere } from '../helpers/run-here.ts';
+import { done, on } from '../helpers/run-here.ts';
+import { storedToken } from '../helpers/stored-token.ts';
 import { startProxy } from '../helpers/tcp-proxy.ts';
 import { underWay } from '../helpers/under-way.ts';
 import { plantsIn } from '../torture/history/stored.ts';
@@ -20,11 +21,8 @@ const database = await startPostgres({ after }, { log_lock_waits: 'on', deadlock
 const url = await database.makeDatabase();
 const nodes = await Promise.all([1, 2, 3, 4].map(() => startServer({ after }, url, oneThread)));
 const ofImpatient = await database.makeDatabase();
-const impatient = await startServer({ after }, ofImpatient, [
-  ...oneThread,
-  '--commit-timeout',
-  '1s',
-]);
+const flags = [...oneThread, '--commit-timeout', '1s'];
+const impatient = await startServer({ after }, ofImpatient, flags);
 
 /** Locks an id by a transaction of another program, until the transaction ends. */
 async function holdId(t: TestContext, url: string, id: number): Promise<pg.Client> {
@@ -121,15 +119,11 @@ test('a node that stands still for longer than a create may take still acknowled
 async function statusAfter(
   revokedMs: number,
   { plantsUrl }: RunningServer,
-  authorization: string,
+  bearer: { readonly Authorization: string },
 ): Promise<number> {
   for (let id = -1; ; id -= 1) {
     const sentMs = performance.now();
-    const { status } = await create(
-      plantsUrl,
-      { id, name: 'Alder' },
-      { Authorization: authorization },
-    );
+    const { status } = await create(plantsUrl, { id, name: 'Alder' }, bearer);
     if (status !== 200) return status;
     assert(
       sentMs - revokedMs < 2_000,
@@ -143,27 +137,23 @@ test('a revoked token is refused by every node within 2 seconds, also by one tha
   const proxy = await startProxy(t, database.port);
   const near = nodes.slice(0, 1);
   const cutOff = await startServer(t, url.replace(`:${database.port}/`, `:${proxy.port}/`));
-  const made = await runHere(['token', 'create', 'greenhouse', '--store', url]);
-  const authorization = `Bearer ${/ps_[\w-]{43}/.exec(made.stdout)?.[0]}`;
+  const bearer = { Authorization: `Bearer ${await storedToken(url, 'greenhouse')}` };
   for (const { plantsUrl } of [...near, cutOff]) {
     // Each thread learns of it by itself.
     for (let inRow = 0; inRow < 10; inRow += 1) {
-      if (
-        (await create(plantsUrl, { id: -1, name: 'Alder' }, { Authorization: authorization }))
-          .status === 200
-      )
-        continue;
+      const { status } = await create(plantsUrl, { id: -1, name: 'Alder' }, bearer);
+      if (status === 200) continue;
       inRow = -1;
       await pause();
     }
   }
 
   proxy.swallow('replies');
-  assert.equal((await runHere(['token', 'revoke', 'greenhouse', '--store', url])).code, 0);
+  await done('token', 'revoke', 'greenhouse', ...on(url));
 
   const revokedMs = performance.now();
   const statuses = await Promise.all(
-    [...near, cutOff].map((node) => statusAfter(revokedMs, node, authorization)),
+    [...near, cutOff].map((node) => statusAfter(revokedMs, node, bearer)),
   );
   assert.deepEqual(statuses, [401, 503]);
 });

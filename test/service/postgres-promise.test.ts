@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
 import { create, oneThread, startServer, temporaryFolder } from '../helpers/program.ts';
-import { runHere } from '../helpers/run-here.ts';
+import { failed, on, runHere } from '../helpers/run-here.ts';
 
 const server = await startPostgres({ after });
 
@@ -46,11 +46,8 @@ test('a database that may lose what it has committed is refused, and nothing is 
       ['serve', '--port', '0'],
       ['import', file],
     ]) {
-      const { code, stderr } = await runHere([...args, '--store', url], {
-        PLANT_STORE_TOKEN: 'x'.repeat(40),
-      });
-      assert.equal(code, 1);
-      assert.match(stderr, /^plant-store: .*with fsync=off, .*--accept-lost-commits\n$/);
+      const ended = await runHere([...args, ...on(url)], { PLANT_STORE_TOKEN: 'x'.repeat(40) });
+      failed(ended, /with fsync=off, .*--accept-lost-commits\n$/);
     }
   });
   assert.deepEqual(

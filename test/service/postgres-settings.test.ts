@@ -4,7 +4,7 @@ import { after, test } from 'node:test';
 import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
 import { makeStore } from '../helpers/postgres-connection.ts';
 import { create, oneThread, startServer, temporaryFolder } from '../helpers/program.ts';
-import { runHere } from '../helpers/run-here.ts';
+import { done, doneRecords, on, refused } from '../helpers/run-here.ts';
 
 const server = await startPostgres({ after });
 
@@ -41,24 +41,20 @@ test('plants and tokens are what they were, whatever the settings of the databas
   ];
   for (const _ of ['created', 'stored already'])
     for (const plant of plants) assert.equal((await create(plantsUrl, plant)).status, 200);
-  assert.equal((await runHere(['token', 'create', 'app', '--store', url])).code, 0);
+  await done('token', 'create', 'app', ...on(url));
 
-  assert.equal((await runHere(['copy', '--from', url, '--to', copy])).code, 0);
+  await done('copy', '--from', url, '--to', copy);
   for (const store of [url, copy]) {
-    const { stdout } = await runHere(['plants', 'list', '--json', '--store', store]);
-    const listed = stdout
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line));
+    const listed = await doneRecords('plants', 'list', ...on(store));
     assert.deepEqual(
       listed.map(({ id, name, tag }) => ({ id, name, ...(tag !== undefined && { tag }) })),
       plants,
     );
-    const tokens = await runHere(['token', 'list', '--json', '--store', store]);
-    assert.match(tokens.stdout, /"name":"app"/);
-    assert.doesNotMatch(tokens.stdout, /NULL/);
+    const tokens = JSON.stringify(await doneRecords('token', 'list', ...on(store)));
+    assert.match(tokens, /"name":"app"/);
+    assert.doesNotMatch(tokens, /NULL/);
   }
-  assert.equal((await runHere(['verify', '--store', copy])).code, 0);
+  await done('verify', ...on(copy));
 });
 
 test('plants that a policy of the database hides are an error, and no part of them is called all', async (t) => {
@@ -80,8 +76,6 @@ test('plants that a policy of the database hides are an error, and no part of th
     ['verify'],
     ['export'],
   ]) {
-    const { code, stderr } = await runHere([...args, '--store', store]);
-    assert.equal(code, 1, args.join(' '));
-    assert.match(stderr, /row-level security policy/, args.join(' '));
+    await refused(/row-level security policy/, ...args, ...on(store));
   }
 });

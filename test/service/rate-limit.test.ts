@@ -3,17 +3,15 @@ import { after, test } from 'node:test';
 import { audience, makeKey, startProvider } from '../helpers/identity-provider.ts';
 import { pause } from '../helpers/pause.ts';
 import { create, oneThread, startServer, storePath } from '../helpers/program.ts';
-import { connectRaw } from '../helpers/raw.ts';
-import { runHere } from '../helpers/run-here.ts';
+import { exchange, rawRequest } from '../helpers/raw.ts';
+import { done, doneRecords, on } from '../helpers/run-here.ts';
 
 const store = await storePath({ after });
 const server = await startServer({ after }, store);
 let lastId = 0;
 
 async function tokenCommand(...args: string[]): Promise<string> {
-  const { code, stdout, stderr } = await runHere(['token', ...args, '--store', `sqlite:${store}`]);
-  assert.equal(code, 0, stderr);
-  return stdout.trim();
+  return (await done('token', ...args, ...on(store))).stdout.trim();
 }
 
 function send(bearer: string, plantsUrl = server.plantsUrl, id = (lastId += 1)): Promise<Response> {
@@ -53,11 +51,8 @@ test('a retry of a stored plant counts like any create', async () => {
 test('a create beyond the rate is refused before its body is read', async (t) => {
   const bearer = await tokenCommand('create', 'large', '--rate', '1/d');
   assert.equal((await send(bearer)).status, 200);
-  const { send: sendRaw, reply } = await connectRaw(t, server.port);
-  sendRaw(
-    `POST /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${bearer}\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{`,
-  );
-  assert.equal((await reply()).status, 429);
+  const fields = { Authorization: `Bearer ${bearer}`, 'Content-Length': '1000' };
+  assert.equal((await exchange(t, server.port, rawRequest('{', { fields }))).status, 429);
 });
 
 test('a changed rate is in force within two seconds', async () => {
@@ -71,10 +66,9 @@ test('a changed rate is in force within two seconds', async () => {
   assert(performance.now() - changedMs < 2 * 2_000 + 1_000, 'both changes took too long');
 
   assert.match(await tokenCommand('list'), /^limited +create .* 2\/h +command line/m);
-  const listed = await tokenCommand('list', '--json');
-  const rates = listed.split('\n').map((line) => JSON.parse(line));
+  const listed = await doneRecords('token', 'list', ...on(store));
   assert.deepEqual(
-    rates.flatMap(({ name, rate, burst }) => (rate === undefined ? [] : [{ name, rate, burst }])),
+    listed.flatMap(({ name, rate, burst }) => (rate === undefined ? [] : [{ name, rate, burst }])),
     [
       { name: 'large', rate: '1/d', burst: 1 },
       { name: 'limited', rate: '2/h', burst: 5 },

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
-import { sabotaging } from '../helpers/faults.ts';
+import { smallLog, withLimits } from '../helpers/faults.ts';
 import {
   create,
   createdAtLast,
@@ -22,11 +22,9 @@ import { addPlants, alterStore, storedPlants, walSalt } from '../helpers/store-f
  * not grow without end.
  */
 
-const smallLog = sabotaging('log is to be small');
-
 async function startWithSmallLog(t: TestContext) {
   const store = await storePath(t);
-  return { ...(await startServer(t, store, [...oneThread], smallLog)), store };
+  return { ...(await startServer(t, store, oneThread, withLimits(smallLog))), store };
 }
 
 /**

@@ -1,22 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { oneThread, startServerOnNewStore } from '../helpers/program.ts';
-import { assertRefusal, connectRaw, rawRequest } from '../helpers/raw.ts';
+import { assertRefusal, bareRequest, connectRaw, rawRequest } from '../helpers/raw.ts';
 import { shareServer } from '../helpers/shared-server.ts';
 
 const sharedServer = await shareServer();
-
-const request = (target: string, method = 'GET', fields = {}) =>
-  rawRequest('', {
-    method,
-    target,
-    fields: {
-      Authorization: undefined,
-      'Content-Type': undefined,
-      'Content-Length': undefined,
-      ...fields,
-    },
-  });
 
 /** What the page loads, as paths from the root. */
 async function loadedBy(pageUrl: string): Promise<string[]> {
@@ -37,7 +25,7 @@ test('the reference page and all that it loads are served to everybody, by GET a
   const connection = await connectRaw(t, port);
 
   for (const target of ['/garden/docs', '/garden/docs?from=mail', ...loaded]) {
-    connection.send(request(target, 'HEAD'), request(target));
+    connection.send(bareRequest(target, 'HEAD'), bareRequest(target));
     const [head, get] = [await connection.reply('HEAD'), await connection.reply()];
     for (const { status, headers } of [head, get]) {
       assert.equal(status, 200, target);
@@ -74,7 +62,8 @@ test('a browser that asks for HTML at the root or the base path is sent to the p
     [sharedServer(), '/plant', 'GET', browser],
   ] as const) {
     const connection = await connectRaw(t, port);
-    connection.send(request(target, method, { Accept: accept, 'Content-Length': '0' }));
+    const fields = { Authorization: undefined, 'Content-Type': undefined, Accept: accept };
+    connection.send(rawRequest('', { method, target, fields }));
     const reply = await connection.reply(method === 'HEAD' ? method : undefined);
     assert.equal(reply.headers.get('location'), page, target);
     if (page) assert.equal(reply.status, 302);
@@ -90,11 +79,11 @@ test('beside the page there is nothing, and it takes no other method', async (t)
     '/docs/../package.json',
     '/docs/%2e%2e/package.json',
   ]) {
-    connection.send(request(target));
+    connection.send(bareRequest(target));
     assertRefusal(await connection.reply(), 'pathUnknown');
   }
   for (const target of ['/docs', '/docs/page.ts']) {
-    connection.send(request(target, 'POST', { 'Content-Length': '0' }));
+    connection.send(bareRequest(target, 'POST'));
     const reply = await connection.reply();
     assertRefusal(reply, 'methodNotAllowed');
     assert.equal(reply.headers.get('allow'), 'GET, HEAD');

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, type TestContext, test } from 'node:test';
+import { after, test } from 'node:test';
 import { headerFields } from '../../src/contract/openapi-responses.ts';
 import {
   type Problem,
@@ -20,6 +20,7 @@ import {
 import {
   assertRefusal,
   connectRaw,
+  exchange,
   type RawReply,
   type RawRequest,
   rawRequest,
@@ -30,12 +31,10 @@ import { alterStore, lockStore, storedPlants } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
 
 const shared = await storePath({ after });
-const revoked = await storedToken(shared, 'leaver');
-const expired = await storedToken(shared, 'guest', { validMs: 1 });
 const operating = await storedToken(shared, 'watcher', { role: 'operate' });
-alterStore(shared, "UPDATE tokens SET revoked_at = created_at WHERE name = 'leaver'");
-/** It knows these tokens from its start. */
 const sharedServer = await shareServer([], shared);
+
+const requestIds = new Set<string>();
 
 /** The messages of each problem that a server under test has been brought to answer with. */
 const provoked = new Map<ProblemName, Set<string>>();
@@ -43,6 +42,8 @@ const provoked = new Map<ProblemName, Set<string>>();
 function assertProvoked(reply: RawReply, problem: ProblemName): string {
   const message = assertRefusal(reply, problem);
   assertDescribed(reply);
+  assert(!requestIds.has(requestIdOf(reply)));
+  requestIds.add(requestIdOf(reply));
   const messages = provoked.get(problem) ?? new Set();
   const { example: requestId } = headerFields['X-Request-Id'];
   provoked.set(problem, messages.add(message.replace(requestIdOf(reply), requestId)));
@@ -65,8 +66,8 @@ interface Case {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-const refusedByBody = (body: string, what = body): Case => ({
-  what: `the body ${what}`,
+const refusedByBody = (body: string): Case => ({
+  what: `the body ${body}`,
   bytes: rawRequest(body),
 });
 const refusedByRequest = (
@@ -80,37 +81,21 @@ const refusedByRequest = (
 });
 
 /**
- * Requests that are refused for what they are, by the problem that they have: a few of each. The
- * files in test/hostile send those that are refused for it in every other way.
+ * Requests that are refused for what they are, by the problem that they have. The files in
+ * test/hostile send those that are refused for it in every other way.
  */
 const cases: Partial<Record<ProblemName, readonly Case[]>> = {
-  bodyMalformed: [
-    refusedByBody('', '(empty)'),
-    refusedByBody('{"id":7,"\\u0069d":7,"name":"Alder"}'),
-  ],
-  notNewPlant: [refusedByBody('{"id":7}'), refusedByBody('{"id":7,"name":"Alder","tag":null}')],
-  idNotInt64: [
-    refusedByBody('{"id":9223372036854775808,"name":"Alder"}'),
-    refusedByBody('{"id":-9223372036854775809,"name":"Alder"}'),
-    refusedByBody('{"id":9007199254740993.5,"name":"Alder"}'),
-  ],
-  textNotStorable: [
-    refusedByBody('{"id":7,"name":"Al\\u0000der"}'),
-    refusedByBody('{"id":7,"name":"Alder","tag":"\\udc00"}'),
-  ],
+  bodyMalformed: [refusedByBody('')],
+  notNewPlant: [refusedByBody('{"id":7}')],
+  idNotInt64: [refusedByBody('{"id":9223372036854775808,"name":"Alder"}')],
+  textNotStorable: [refusedByBody('{"id":7,"name":"Al\\u0000der"}')],
   authorizationMalformed: [
     refusedByRequest('a header without a scheme', authorization(`: Bearer ${token}`)),
-    refusedByRequest('two headers', authorization([`Bearer ${token}`, `Bearer ${token}`])),
   ],
   httpMalformed: [{ what: 'no HTTP at all', bytes: 'hello, is this the plant store?\r\n\r\n' }],
-  tokenMissing: [
-    refusedByRequest('no Authorization header', authorization(undefined)),
-    refusedByRequest('a password instead of a token', authorization('Basic YTpi')),
-  ],
+  tokenMissing: [refusedByRequest('no Authorization header', authorization(undefined))],
   tokenInvalid: [
     refusedByRequest('a token in another case', authorization(`Bearer ${token.toUpperCase()}`)),
-    refusedByRequest('a revoked token', authorization(`Bearer ${revoked}`)),
-    refusedByRequest('an expired token', authorization(`Bearer ${expired}`)),
   ],
   scopeInsufficient: [
     refusedByRequest('a token for operators', authorization(`Bearer ${operating}`)),
@@ -151,16 +136,6 @@ const cases: Partial<Record<ProblemName, readonly Case[]>> = {
   ],
   versionUnsupported: [refusedByRequest('HTTP/2.0', { version: 'HTTP/2.0' })],
 };
-
-async function exchange(
-  t: TestContext,
-  port: number,
-  bytes: Uint8Array | string,
-): Promise<RawReply> {
-  const connection = await connectRaw(t, port);
-  connection.send(bytes);
-  return connection.reply();
-}
 
 test('a refused request gets the reply of the catalogue, and stores nothing:', async (t) => {
   const { port, store } = sharedServer();
@@ -223,16 +198,11 @@ test('no reply and no line of the log shows more than 64 characters in a row of 
 
 test('40004 is answered for an id that belongs to another plant, which stays as it is', async (t) => {
   const { port, store } = sharedServer();
-  assert.equal((await exchange(t, port, rawRequest(plant))).status, 200);
-
-  for (const other of [
-    '{"id":7,"name":"Birch","tag":"Alnus"}',
-    '{"id":7,"name":"Alder","tag":"Betula"}',
-    '{"id":7,"name":"Alder"}',
-  ]) {
-    assertProvoked(await exchange(t, port, rawRequest(other)), 'idTaken');
-  }
-
+  const created = await exchange(t, port, rawRequest(plant));
+  assert.equal(created.status, 200);
+  assertDescribed(created);
+  const other = rawRequest('{"id":7,"name":"Birch","tag":"Alnus"}');
+  assertProvoked(await exchange(t, port, other), 'idTaken');
   assert.deepEqual(storedPlants(store), [[7n, 'Alder', 'Alnus']]);
 });
 
@@ -252,18 +222,12 @@ test('40800 is answered for a request that does not arrive in time, and the conn
   const soon = withLimits({ http: { requestMs: 300, headersMs: 300 } });
   const { port } = await startServer(t, store, oneThread, soon);
   const half = rawRequest(plant);
-  for (const [what, bytes] of [
-    ['a part of the header', half.subarray(0, 30)],
-    ['a part of a request line with an unknown method', Buffer.from('PLANT /pla')],
-    ['a part of the body', half.subarray(0, -1)],
-  ] as const) {
-    await t.test(what, async (t) => {
-      const connection = await connectRaw(t, port);
-      connection.send(bytes);
+  for (const bytes of [half.subarray(0, 30), Buffer.from('PLANT /pla'), half.subarray(0, -1)]) {
+    const connection = await connectRaw(t, port);
+    connection.send(bytes);
 
-      assertProvoked(await connection.reply(), 'requestTimeout');
-      assert.equal(await connection.closed(), '');
-    });
+    assertProvoked(await connection.reply(), 'requestTimeout');
+    assert.equal(await connection.closed(), '');
   }
   assert.deepEqual(storedPlants(store), []);
 });
@@ -287,32 +251,26 @@ test('50300 is answered at once to what is too many for the queue, and none of i
   const short = withLimits({ store: { queuePlantsMax: 1 } });
   const { port } = await startServer(t, store, [], short);
   const lock = lockStore(t, store);
-  const ids = [1, 2, 3];
-  const answered: number[] = [];
-  const replies = ids.map(async (id) => {
-    const reply = await exchange(t, port, rawRequest(`{"id":${id},"name":"Alder"}`));
-    answered.push(id);
-    return { id, reply };
-  });
+  const send = (id: number) => exchange(t, port, rawRequest(`{"id":${id},"name":"Alder"}`));
+  const replies = [1, 2, 3].map(async (id) => ({ id, reply: await send(id) }));
 
   // The plant that comes first waits for the lock; the other two are refused meanwhile.
   const first = await Promise.race(replies);
-  const second = await Promise.race(replies.filter((_, index) => ids[index] !== first.id));
-  assertProvoked(first.reply, 'overloaded');
-  assertProvoked(second.reply, 'overloaded');
-  assert.equal(answered.length, 2);
+  const second = await Promise.race(replies.filter((_, index) => index + 1 !== first.id));
+  for (const { reply } of [first, second]) assertProvoked(reply, 'overloaded');
   lock.release();
 
-  const waiting = (await Promise.all(replies)).find(
-    ({ id }) => id !== first.id && id !== second.id,
+  const others = (await Promise.all(replies)).filter((one) => one !== first && one !== second);
+  assert.deepEqual(
+    others.map(({ reply }) => reply.status),
+    [200],
   );
-  assert.equal(waiting?.reply.status, 200);
-  assert.deepEqual(storedPlants(store), [[BigInt(waiting.id), 'Alder', null]]);
+  assert.deepEqual(
+    storedPlants(store),
+    others.map(({ id }) => [BigInt(id), 'Alder', null]),
+  );
   // What was refused is welcome later.
-  assert.equal(
-    (await exchange(t, port, rawRequest(`{"id":${first.id},"name":"Alder"}`))).status,
-    200,
-  );
+  assert.equal((await send(first.id)).status, 200);
 });
 
 test('50301 is answered while the store cannot be written, and a retry succeeds once it can', async (t) => {

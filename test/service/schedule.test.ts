@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { constants, getPriority } from 'node:os';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -10,9 +10,11 @@ import type { BackupList } from '../../src/ops/contract.ts';
 import type { Log } from '../../src/service/log.ts';
 import { fileLocation } from '../../src/store/location.ts';
 import { tryLockFile } from '../../src/stores.ts';
-import { done, namesIn, newStore, on } from '../helpers/backups.ts';
-import { pause } from '../helpers/pause.ts';
-import { create, oneThread, startServer } from '../helpers/program.ts';
+import { namesIn, newStore } from '../helpers/backups.ts';
+import { ask, signIn } from '../helpers/operators.ts';
+import { pause, until } from '../helpers/pause.ts';
+import { childrenOf, create, oneThread, startServer } from '../helpers/program.ts';
+import { done, on } from '../helpers/run-here.ts';
 import { alterStore, openStoreAt } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
 
@@ -21,30 +23,15 @@ const hourMs = 3_600_000;
 /** A service that makes backups, and what an operator who has signed in sees of them. */
 async function startService(t: TestContext, store: string, folder: string) {
   const token = await storedToken(store, 'alice', { role: 'operate' });
-  const server = await startServer(t, store, [
-    '--backup-to',
-    folder,
-    '--backup-keep',
-    '1d:1ms',
-    ...oneThread,
-  ]);
-  const json = { 'Content-Type': 'application/json' };
-  const signIn = { method: 'POST', headers: json, body: JSON.stringify({ token }) };
-  const cookies = (await fetch(`${server.opsUrl}api/session`, signIn)).headers.get('Set-Cookie');
-  const headers = { cookie: cookies?.split(';')[0] ?? '' };
-  const url = `${server.opsUrl}api/backups`;
-  const list = async () => (await (await fetch(url, { headers })).json()) as BackupList;
+  const flags = ['--backup-to', folder, '--backup-keep', '1d:1ms', ...oneThread];
+  const server = await startServer(t, store, flags);
+  const cookie = await signIn(server, { token });
+  const list = async () => (await ask(server, 'GET api/backups', { cookie })).body as BackupList;
   return {
     ...server,
     list,
-    backUp: async () => (await fetch(url, { method: 'POST', headers })).status,
-    async listWhen(isSo: (list: BackupList) => boolean): Promise<BackupList> {
-      for (;;) {
-        const now = await list();
-        if (isSo(now)) return now;
-        await pause();
-      }
-    },
+    backUp: async () => (await ask(server, 'POST api/backups', { cookie })).status,
+    listWhen: (isSo: (list: BackupList) => boolean) => until(list, isSo),
   };
 }
 
@@ -112,12 +99,11 @@ test('a failed backup does not disturb the service, and is seen in its log and i
   assert.equal((await service.listWhen(isIdle)).last?.fault, null);
 });
 
-/** The process of the backup. Known on Linux only. */
+/** The process of the backup. */
 function childOf(pid: number | undefined): number {
-  const child = Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8'));
+  const [child] = childrenOf(pid);
   // A signal to 0 would reach the tests.
-  assert(child > 0, 'there is no child');
-  return child;
+  return child ?? assert.fail('there is no child');
 }
 
 test('a backup has a lower priority, may be killed, and ends with the service', async (t) => {

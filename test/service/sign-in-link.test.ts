@@ -4,9 +4,10 @@ import { makeSignInLink } from '../../src/access/sign-in-link.ts';
 import { storeLocation } from '../../src/config/store-location.ts';
 import { limits } from '../../src/limits.ts';
 import { openExistingStore } from '../../src/stores.ts';
+import { ask, cookieOf } from '../helpers/operators.ts';
 import { startPostgres } from '../helpers/postgres.ts';
 import { oneThread, startServer, storePath, storeText } from '../helpers/program.ts';
-import { runHere } from '../helpers/run-here.ts';
+import { done, doneRecords, on } from '../helpers/run-here.ts';
 
 const { signInLinkMs } = limits.access;
 
@@ -26,27 +27,13 @@ for (const [index, [engine, store]] of Object.entries(stores).entries()) {
     return (await makeSignInLink(opened, nowMs)).secret;
   }
 
-  async function signIn(
-    json: object,
-  ): Promise<{ readonly status: number; readonly error: number; readonly cookie: string }> {
-    const reply = await fetch(`${server.opsUrl}api/session`, {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json' },
-      body: JSON.stringify(json),
-    });
-    const { error } = (await reply.json()) as { error: number };
-    const cookie = /^[^;]+/.exec(reply.headers.get('Set-Cookie') ?? '')?.[0] ?? '';
-    return { status: reply.status, error, cookie };
-  }
+  const signIn = (json: object) => ask(server, 'POST api/session', { json });
 
   /** Also where there were too many guesses. */
   const isRefused = async (json: object) => [401, 429].includes((await signIn(json)).status);
 
-  async function operatorOf(cookie: string): Promise<unknown> {
-    const reply = await fetch(`${server.opsUrl}api/session`, { headers: { Cookie: cookie } });
-    const { name } = (await reply.json()) as { name?: string };
-    return name;
-  }
+  const operatorOf = async (cookie: string) =>
+    (await ask(server, 'GET api/session', { cookie })).body.name;
 
   test(`${engine}: a sign-in link signs in one of those who use it at once, and nobody after`, async () => {
     const link = await linkMadeAt(Date.now());
@@ -57,12 +44,12 @@ for (const [index, [engine, store]] of Object.entries(stores).entries()) {
       JSON.stringify(answers),
     );
     const winner = answers.find(({ status }) => status === 200);
-    assert.equal(await operatorOf(winner?.cookie ?? ''), 'command line');
+    assert.equal(await operatorOf(cookieOf(winner ?? assert.fail())), 'command line');
     await server.logged((log) => /"operator":"command line"/.test(log));
     assert(!server.stderr().includes(link));
 
     const again = await signIn({ link });
-    assert.deepEqual([again.status, again.error], [401, 40152]);
+    assert.deepEqual([again.status, again.body.error], [401, 40152]);
   });
 
   test(`${engine}: a link that is older than a minute, a session as a link, and a link as a session or a token are refused`, async () => {
@@ -72,28 +59,22 @@ for (const [index, [engine, store]] of Object.entries(stores).entries()) {
     const port = new URL(server.opsUrl).port;
     assert.equal(await operatorOf(`plant_store_session_${port}=${link}`), undefined);
     assert(await isRefused({ token: link }));
-    const { status, cookie } = await signIn({ link });
-    assert.equal(status, 200);
+    const cookie = cookieOf(await signIn({ link }));
     assert(await isRefused({ link: cookie.replace(/^.*=/, '') }));
   });
 
   test(`${engine}: token list names the command line, and token revoke ends its sessions and its links`, async () => {
-    const { cookie } = await signIn({ link: await linkMadeAt(Date.now()) });
+    const cookie = cookieOf(await signIn({ link: await linkMadeAt(Date.now()) }));
     const unused = await linkMadeAt(Date.now());
     assert.equal(await operatorOf(cookie), 'command line');
-    const inStore = ['--store', storeText(store)];
-    const { stdout } = await runHere(['token', 'list', '--json', ...inStore]);
-    const listed = stdout
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line));
+    const listed = await doneRecords('token', 'list', ...on(store));
     assert.deepEqual(
       listed.filter(({ name }) => name === 'command line').map(({ role }) => role),
       ['subject'],
     );
 
-    const revoked = await runHere(['token', 'revoke', 'command line', ...inStore]);
-    assert.deepEqual([revoked.code, revoked.stdout], [0, '']);
+    const revoked = await done('token', 'revoke', 'command line', ...on(store));
+    assert.equal(revoked.stdout, '');
     assert.match(revoked.stderr, /^All sessions of command line have ended\./);
     assert.equal(await operatorOf(cookie), undefined);
     assert(await isRefused({ link: unused }));

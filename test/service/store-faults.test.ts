@@ -1,18 +1,11 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import {
-  closeSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-  writeSync,
-} from 'node:fs';
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { assertEndsByItself, plant, statusAndCode } from '../helpers/faults.ts';
+import { keepCreating } from '../helpers/load.ts';
 import { mounted, mountedDisk } from '../helpers/mounts.ts';
 import {
   create,
@@ -22,7 +15,7 @@ import {
   startServerOnNewStore,
   token,
 } from '../helpers/program.ts';
-import { runHere } from '../helpers/run-here.ts';
+import { on, refused, runHere } from '../helpers/run-here.ts';
 import { newStore, storedPlants } from '../helpers/store-file.ts';
 
 /**
@@ -41,7 +34,7 @@ async function createUntilRefused({ plantsUrl }: RunningServer, firstId: number,
 }
 
 test('on a full disk a create gets 50301, the first one after there is space again gets 200, and the log has the cause', async (t) => {
-  const folder = mounted(t, 'tmpfs', () => 'size=8m');
+  const folder = mounted(t, 'size=8m');
   if (folder === undefined) return;
   const store = join(folder, 'plants.db');
   const server = await startServer(t, store, oneThread);
@@ -69,7 +62,7 @@ test('on a full disk a create gets 50301, the first one after there is space aga
 });
 
 test('a service that starts on a full disk answers retries, refuses new plants, and stores them once there is space', async (t) => {
-  const folder = mounted(t, 'tmpfs', () => 'size=4m');
+  const folder = mounted(t, 'size=4m');
   if (folder === undefined) return;
   const store = join(folder, 'plants.db');
   const killed = await startServer(t, store, oneThread);
@@ -134,48 +127,24 @@ for (const [what, remove] of Object.entries(removals)) {
   });
 }
 
-/** Overwrites pages of the file, where they are. */
-function damage(store: string, firstPage: number, pages: number): void {
-  const file = openSync(store, 'r+');
-  writeSync(
-    file,
-    Buffer.alloc(pages * pageBytes, 0x5a),
-    0,
-    pages * pageBytes,
-    firstPage * pageBytes,
-  );
-  closeSync(file);
-}
-
-const pageBytes = 4_096;
-
 test('a damaged store is not opened: the line says what to do, and the file is left as it is', async (t) => {
   const store = await newStore(t, 10_000);
-  damage(store, 40, 2);
-  const before = readFileSync(store);
+  const pageBytes = 4_096;
+  const before = readFileSync(store).fill(0x5a, 40 * pageBytes, 42 * pageBytes);
+  writeFileSync(store, before);
 
-  const { code, stderr } = await runHere(['serve', '--port', '0', '--store', `sqlite:${store}`]);
-
-  assert.equal(code, 1);
-  assert.match(
-    stderr,
-    /^plant-store: the store at .* is damaged \(.*\); keep the file, and put a backup in its place with "plant-store restore BACKUP --overwrite --store sqlite:\/[^"]+"\n$/,
+  await refused(
+    /: the store at .* is damaged \(.*\); keep the file, and put a backup in its place with "plant-store restore BACKUP --overwrite --store sqlite:\/[^"]+"\n$/,
+    ...['serve', '--port', '0', ...on(store)],
   );
   assert.deepEqual(readFileSync(store), before);
 });
 
 test('another program reads, checkpoints and closes the store beside a service under load, and harms nothing', async (t) => {
   const { store, plantsUrl, stop } = await startServerOnNewStore(t);
-  let acknowledged = 0;
-  let isOver = false;
-  const clients = Array.from({ length: 8 }, async (_, lane) => {
-    for (let id = lane; !isOver; id += 8) {
-      assert.equal((await create(plantsUrl, plant(id))).status, 200);
-      acknowledged += 1;
-    }
-  });
+  const load = keepCreating(plantsUrl, 8, () => undefined);
   for (const checkpoint of ['PASSIVE', 'FULL', 'RESTART', 'TRUNCATE']) {
-    const before = acknowledged;
+    const before = load.acknowledged.length;
     {
       using db = new DatabaseSync(store, { timeout: 5_000 });
       assert.equal(db.prepare('PRAGMA integrity_check').get()?.['integrity_check'], 'ok');
@@ -186,10 +155,9 @@ test('another program reads, checkpoints and closes the store beside a service u
         /locked/,
       );
     }
-    while (acknowledged < before + 50) await new Promise(setImmediate);
+    await load.acknowledgedMore(50);
   }
-  isOver = true;
-  await Promise.all(clients);
+  await load.stop();
   assert.equal(await stop(), 0);
-  assert.equal(storedPlants(store).length, acknowledged);
+  assert.equal(storedPlants(store).length, load.acknowledged.length);
 });

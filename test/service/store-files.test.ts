@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
 import { temporaryFolder } from '../helpers/program.ts';
-import { runHere } from '../helpers/run-here.ts';
+import { done, on, runHere } from '../helpers/run-here.ts';
 import { makeStore } from '../helpers/store-file.ts';
 
 const folder = await temporaryFolder({ after });
@@ -24,17 +24,7 @@ const folder = await temporaryFolder({ after });
 const quiet = join(folder, 'quiet');
 mkdirSync(quiet);
 for (const name of ['plants.db', 'other.db']) makeStore(join(quiet, name), 3);
-assert.equal(
-  (
-    await runHere([
-      'backup',
-      join(quiet, 'backup.db'),
-      '--store',
-      `sqlite:${join(quiet, 'plants.db')}`,
-    ])
-  ).code,
-  0,
-);
+await done('backup', join(quiet, 'backup.db'), ...on(join(quiet, 'plants.db')));
 
 /** A store in use: its log and the index of its log are there. */
 const busy = join(folder, 'busy');
@@ -66,16 +56,11 @@ function contents(): (readonly [name: string, inode: number, bytes: number])[] {
   return files.map((file) => [file, lstatSync(file).ino, lstatSync(file).size] as const);
 }
 
-const ofTheStore = [
-  'plants.db',
-  'plants.db-wal',
-  'plants.db-shm',
-  'plants.db-journal',
-  'first-start.token',
-];
+const endings = ['-wal', '-shm', '-journal'];
+const ofTheStore = ['plants.db', ...endings.map((end) => `plants.db${end}`), 'first-start.token'];
 
 test('an export writes to no file of the store that it reads, whatever that file is called', async () => {
-  const store = `sqlite:${join(busy, 'plants.db')}`;
+  const store = on(join(busy, 'plants.db'));
   const links = join(folder, 'links');
   mkdirSync(links);
   symlinkSync(busy, join(links, 'folder'));
@@ -90,49 +75,25 @@ test('an export writes to no file of the store that it reads, whatever that file
     if (existsSync(join(busy, name))) linkSync(join(busy, name), join(links, `${name}.hard`));
     for (const path of names) {
       if (!existsSync(path) && path.endsWith('.hard')) continue;
-      await refused(['export', path, '--format', 'csv', '--overwrite', '--store', store]);
-      await refused(['export', path, '--format', 'csv', '--store', store]);
+      await refused(['export', path, '--format', 'csv', '--overwrite', ...store]);
+      await refused(['export', path, '--format', 'csv', ...store]);
     }
   }
 });
 
 test('an export replaces no other store, no backup, and nothing that belongs to one', async () => {
-  const store = `sqlite:${join(busy, 'plants.db')}`;
-  const others = [
-    'other.db',
-    'other.db-wal',
-    'other.db-shm',
-    'other.db-journal',
-    'backup.db',
-    'backup.db.manifest.json',
-    'first-start.token',
-  ];
-  for (const name of others) {
-    await refused([
-      'export',
-      join(quiet, name),
-      '--format',
-      'ndjson',
-      '--overwrite',
-      '--store',
-      store,
-    ]);
-  }
+  const others = ['other.db', ...endings.map((end) => `other.db${end}`), 'first-start.token'];
+  const flags = ['--format', 'ndjson', '--overwrite', ...on(join(busy, 'plants.db'))];
+  for (const name of [...others, 'backup.db', 'backup.db.manifest.json'])
+    await refused(['export', join(quiet, name), ...flags]);
   const log = join(folder, 'log.csv');
   linkSync(join(busy, 'plants.db-wal'), log);
-  await refused(['export', log, '--overwrite', '--store', `sqlite:${join(quiet, 'plants.db')}`]);
+  await refused(['export', log, '--overwrite', ...on(join(quiet, 'plants.db'))]);
 });
 
 test('no backup comes to be a file of a store', async () => {
-  const store = `sqlite:${join(quiet, 'plants.db')}`;
-  for (const path of [
-    'plants.db-wal',
-    'plants.db-journal',
-    'other.db-wal',
-    'first-start.token',
-  ].map((name) => join(quiet, name))) {
-    await refused(['backup', path, '--store', store]);
-  }
+  for (const name of ['plants.db-wal', 'plants.db-journal', 'other.db-wal', 'first-start.token'])
+    await refused(['backup', join(quiet, name), ...on(join(quiet, 'plants.db'))]);
 });
 
 test('two names of one file are one store', async () => {
@@ -144,7 +105,7 @@ test('two names of one file are one store', async () => {
     await refused(args, /^plant-store: --from and --to are the same store\n$/, 2);
   }
   await refused(
-    ['restore', hard, '--store', `sqlite:${join(quiet, 'plants.db')}`, '--overwrite'],
+    ['restore', hard, '--overwrite', ...on(join(quiet, 'plants.db'))],
     /hard\.db is the store itself\n$/,
   );
 });
@@ -153,13 +114,7 @@ test('no store is made, restored or copied where a file of another belongs', asy
   const backup = join(quiet, 'backup.db');
   const link = join(folder, 'link-to-log.db');
   symlinkSync(join(quiet, 'plants.db-wal'), link);
-  const names = [
-    'plants.db-wal',
-    'plants.db-shm',
-    'plants.db-journal',
-    'first-start.token',
-    'backup.db.manifest.json',
-  ];
+  const names = [...ofTheStore.slice(1), 'backup.db.manifest.json'];
   for (const path of [...names.map((name) => join(quiet, name)), link]) {
     const because =
       /^plant-store: --(store|to) must not name a file that belongs to a store: .*; it is "sqlite:/;

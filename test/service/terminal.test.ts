@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync, openSync } from 'node:fs';
-import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { openStore } from '../../src/stores.ts';
-import { commandLine, runProgram, storePath, temporaryFolder } from '../helpers/program.ts';
-import { runHere } from '../helpers/run-here.ts';
+import { commandLine, runProgram, storePath } from '../helpers/program.ts';
 import { skipVisibly } from '../helpers/skips.ts';
 import { alterStore } from '../helpers/store-file.ts';
 import { hasTerminal, onTerminal } from '../helpers/terminal.ts';
@@ -65,41 +63,6 @@ test('names that hold control characters do not reach the terminal as they are',
   const { stdout } = await runProgram(['plants', 'get', '9', '--store', `sqlite:${store}`]);
   assert.equal(JSON.parse(stdout).name, hostile);
   assert(stdout.includes('\u202e') && stdout.includes('\u007f'));
-});
-
-test('--json prints lines of JSON for everything that lists or reports', async (t) => {
-  const store = await storeWithPlants(t);
-  const backup = join(await temporaryFolder(t), 'b.db');
-  const records = async (...args: string[]) => {
-    const { code, stdout } = await runHere([...args, '--json', '--store', `sqlite:${store}`]);
-    assert.equal(code, 0);
-    return stdout
-      .trimEnd()
-      .split('\n')
-      .map((line) => JSON.parse(line));
-  };
-  const createdAt = new Date(createdAtMs).toISOString();
-  assert.deepEqual(await records('token', 'list'), [
-    { name: 'my-app', role: 'create', state: 'valid', createdAt },
-  ]);
-  assert.deepEqual(await records('plants', 'count'), [{ plants: plants.length }]);
-  assert.deepEqual(
-    (await records('plants', 'list')).map(({ name, tag }) => [name, tag]),
-    plants.map(([, name, tag]) => [name, tag]),
-  );
-
-  const [made] = await records('backup', backup);
-  const { file, version, createdAt: _at, checkedAt: _found, ...figures } = made;
-  assert.deepEqual([file, typeof version, figures.plants], [backup, 'string', plants.length]);
-  assert.deepEqual(await records('verify', backup), [{ file, ...figures }]);
-  const { bytes: _bytes, sha256: _sha256, ...held } = figures;
-  assert.deepEqual(await records('verify'), [{ file: store, ...held }]);
-  const [{ replaced, ...restored }] = await records('restore', backup, '--overwrite');
-  assert.deepEqual(restored, { file: store, ...figures });
-  assert.equal(existsSync(replaced), true);
-
-  for (const check of await records('doctor'))
-    assert.deepEqual(Object.keys(check), ['check', 'level', 'says']);
 });
 
 test('output that cannot be written ends a command with 1 and one line', (t) => {

@@ -10,7 +10,7 @@ import { after, type TestContext, test } from 'node:test';
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
 import { limits } from '../../src/limits.ts';
 import { type Certificate, makeAuthority, withoutOpenssl } from '../helpers/certificates.ts';
-import { sabotaging } from '../helpers/faults.ts';
+import { impatient, withLimits } from '../helpers/faults.ts';
 import {
   oneThread,
   type RunningServer,
@@ -18,8 +18,8 @@ import {
   storePath,
   takesNoCode,
   temporaryFolder,
-  token,
 } from '../helpers/program.ts';
+import { rawRequest } from '../helpers/raw.ts';
 import { runHere } from '../helpers/run-here.ts';
 
 const skip = withoutOpenssl();
@@ -76,14 +76,11 @@ async function connectTo(
   return socket;
 }
 
-const createText = (id: number) => {
-  const body = `{"id":${id},"name":"Alder"}`;
-  return `POST /plants HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
-};
+const plant = (id: number) => rawRequest(`{"id":${id},"name":"Alder"}`);
 
 /** Sends a create, and demands a 200. */
 async function createOn(socket: TLSSocket, id: number): Promise<void> {
-  socket.write(createText(id));
+  socket.write(plant(id));
   let reply = '';
   const closed = once(socket, 'close').then(() => assert.fail('closed'));
   while (!reply.endsWith('{"name":"Alder"}'))
@@ -115,7 +112,7 @@ test('creates are stored over TLS 1.2 and 1.3, and not over an older version', {
 test('a client without TLS is told so', { skip }, async (t) => {
   const { port } = await start(t, ...flagsFor(certificateFor('plain')));
   const socket = connectPlain(port, '127.0.0.1');
-  socket.write(createText(1));
+  socket.write(plant(1));
   assert.match(
     await text(socket),
     /^HTTP\/1\.1 400 .*Connection: close\r\n\r\n\{"error":40006,"message":"This port takes encrypted/s,
@@ -129,7 +126,7 @@ test('a connection that sends nothing is closed without a reply, before the hand
     t,
     await storePath(t),
     [...oneThread, ...flagsFor(certificateFor('silent'))],
-    sabotaging('connections are given up soon'),
+    withLimits(impatient),
   );
   const plain = connectPlain(port, '127.0.0.1');
   const secure = await connectTo(t, port);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { audience, makeKey, startProvider } from '../helpers/identity-provider.ts';
-import { pause } from '../helpers/pause.ts';
+import { until } from '../helpers/pause.ts';
 import { create, oneThread, startServer, storePath } from '../helpers/program.ts';
 import { connectRaw, rawRequest } from '../helpers/raw.ts';
 import { runHere } from '../helpers/run-here.ts';
@@ -22,15 +22,14 @@ function send(token: string, body: string | object, to = server): Promise<Respon
 
 /** Asks until the threads, which report once a second, have counted so many. */
 async function metricsAfter(creates: number, refused: number, { opsUrl } = server) {
-  for (;;) {
-    const body = await (await fetch(`${opsUrl}metrics`)).text();
-    const sumOf = (metric: string) =>
-      [...body.matchAll(new RegExp(`^plant_store_token_${metric}_total.* ([0-9]+)$`, 'gm'))]
-        .map(([, count]) => Number(count))
-        .reduce((sum, count) => sum + count, 0);
-    if (sumOf('creates') === creates && sumOf('refusals') === refused) return body;
-    await pause();
-  }
+  const sumOf = (body: string, metric: string) =>
+    [...body.matchAll(new RegExp(`^plant_store_token_${metric}_total.* ([0-9]+)$`, 'gm'))]
+      .map(([, count]) => Number(count))
+      .reduce((sum, count) => sum + count, 0);
+  return until(
+    async () => (await fetch(`${opsUrl}metrics`)).text(),
+    (body) => sumOf(body, 'creates') === creates && sumOf(body, 'refusals') === refused,
+  );
 }
 
 /** The lines of the metric about the token, without both. */

@@ -16,8 +16,8 @@ import {
   startServer,
   storePath,
 } from '../helpers/program.ts';
-import { connectRaw, rawRequest } from '../helpers/raw.ts';
-import { runHere } from '../helpers/run-here.ts';
+import { connectRaw, type RawRequest, rawRequest } from '../helpers/raw.ts';
+import { done, doneRecords, on, runHere } from '../helpers/run-here.ts';
 import { alterStore } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
 
@@ -47,7 +47,7 @@ async function start(
 }
 
 function tokenCommand(store: string, ...args: string[]): Promise<Ended> {
-  return runHere(['token', ...args, '--store', `sqlite:${store}`]);
+  return runHere(['token', ...args, ...on(store)]);
 }
 
 /** For tests that do not make the token itself. */
@@ -61,8 +61,7 @@ async function createToken(
 
 /** The cells of the line that `token list` prints for the name. */
 async function listed(store: string, name: string): Promise<readonly string[][]> {
-  const { code, stdout, stderr } = await runHere(['token', 'list', '--store', `sqlite:${store}`]);
-  assert.equal(code, 0, stderr);
+  const { stdout } = await done('token', 'list', ...on(store));
   const rows = stdout
     .trimEnd()
     .split('\n')
@@ -164,10 +163,7 @@ test('with a fixed token there is no first one, and the store holds none', async
   assert.equal(await statusWith(server, token.slice(0, -1)), 401);
   assert(!existsSync(join(store, '..', 'first-start.token')));
   assert.deepEqual(await listed(store, 'first-start'), []);
-  assert.match(
-    (await runHere(['plants', 'list', '--store', `sqlite:${store}`])).stdout,
-    /"createdBy":"environment"/,
-  );
+  assert.match((await done('plants', 'list', ...on(store))).stdout, /"createdBy":"environment"/);
 });
 
 test('a new token is printed once and alone, and every thread of a running server admits its first request', async () => {
@@ -230,11 +226,12 @@ test('a rotated token has a new secret and, for the grace, the old one; both hav
   const revoked = await tokenCommand(store, 'revoke', 'turning', '--json');
   const { revokedAt, ...more } = JSON.parse(revoked.stdout);
   assert.deepEqual(more, { name: 'turning' });
-  const list = await runHere(['token', 'list', '--json', '--store', `sqlite:${store}`]);
-  const ends = list.stdout.matchAll(/"turning".*"revoked".*"revokedAt":"(.*?)"/g);
+  const list = (await doneRecords('token', 'list', ...on(store))).filter(
+    ({ name }) => name === 'turning',
+  );
   assert.deepEqual(
-    [...ends].map(([, end]) => end),
-    [revokedAt, revokedAt],
+    list.map((one) => [one.state, one.revokedAt]),
+    Array(2).fill(['revoked', revokedAt]),
   );
   assert.deepEqual(
     (await listed(store, 'turning')).map((row) => row[4]),
@@ -273,19 +270,13 @@ test('token list --json tells who made and who revoked each secret', async () =>
   secret((await tokenCommand(store, 'create', 'made')).stdout.trimEnd());
   secret((await tokenCommand(store, 'rotate', 'made', '--grace', '0')).stdout.trimEnd());
   assert.equal((await tokenCommand(store, 'revoke', 'made')).code, 0);
-  const { stdout } = await tokenCommand(store, 'list', '--json');
-  const all = stdout
-    .trimEnd()
-    .split('\n')
-    .map((line) => JSON.parse(line));
-  const made = all.filter(({ name }) => name === 'made');
+  const made = (await doneRecords('token', 'list', ...on(store))).filter(
+    ({ name }) => name === 'made',
+  );
   const by = `command line (${userInfo().username})`;
   assert.deepEqual(
     made.map(({ createdBy, revokedBy }) => [createdBy, revokedBy]),
-    [
-      [by, by],
-      [by, by],
-    ],
+    Array(2).fill([by, by]),
   );
 });
 
@@ -341,28 +332,19 @@ test('no server has printed a token, nor an Authorization header that it refused
     PLANT_STORE_TOKEN: secret('the-fixed-token-0123456789abcdefgh'),
   });
   const hidden = (text: string) => `${secret(text)}`;
-  const requests = [
-    { fields: { Authorization: `Bearer ${hidden('unknown-token-1')}` } },
-    { fields: { Authorization: `Bearer ${hidden('malformed token-2')}` } },
-    {
-      fields: {
-        Authorization: [
-          `Bearer ${hidden('doubled-token-3')}`,
-          `Bearer ${hidden('doubled-token-4')}`,
-        ],
-      },
-    },
+  const bearer = (text: string) => `Bearer ${secret(text)}`;
+  const requests: readonly RawRequest[] = [
+    { fields: { Authorization: bearer('unknown-token-1') } },
+    { fields: { Authorization: bearer('malformed token-2') } },
+    { fields: { Authorization: ['doubled-token-3', 'doubled-token-4'].map(bearer) } },
     { fields: { Authorization: `Basic ${hidden('cGFzc3dvcmQ6NQ==')}` } },
     { fields: { Authorization: hidden('no-scheme-token-6') } },
-    {
-      target: `/plants?access_token=${hidden('query-token-7')}`,
-      fields: { Authorization: undefined },
-    },
+    { target: `/plants?access_token=${hidden('query-token-7')}` },
     { target: `/nowhere/${hidden('path-token-8')}` },
-    { fields: { Authorization: `Bearer ${hidden('large-token-9')}${'x'.repeat(20_000)}` } },
-    { fields: { 'Authorization ': `Bearer ${hidden('parser-token-10')}` } },
+    { fields: { Authorization: `${bearer('large-token-9')}${'x'.repeat(20_000)}` } },
+    { fields: { 'Authorization ': bearer('parser-token-10') } },
     { fields: { Host: `user:${hidden('host-token-11')}@localhost` } },
-    { fields: { Authorization: `Bearer ${hidden('\u0001-token-12')}` } },
+    { fields: { Authorization: bearer('\u0001-token-12') } },
   ];
   for (const request of requests) {
     const connection = await connectRaw(t, server.port);

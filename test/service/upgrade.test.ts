@@ -18,17 +18,9 @@ import { alterStore, newStore, storedPlants } from '../helpers/store-file.ts';
 
 /** Stores that the releases themselves have made, with the digest that each has printed. */
 const releases = [
-  {
-    version: '1.0.0',
-    schema: 1,
-    digest: '38193ba8f6a3a06f1ab616265afb1b3aca9f0ff48549fec174727828d11559ba',
-  },
-  {
-    version: '1.1.0',
-    schema: 3,
-    digest: '3e3eec37be56f2261299aeac7791bb8e2e98576ea36c39a50d4d65efabfbfda2',
-  },
-];
+  ['1.0.0', 1, '38193ba8f6a3a06f1ab616265afb1b3aca9f0ff48549fec174727828d11559ba'],
+  ['1.1.0', 3, '3e3eec37be56f2261299aeac7791bb8e2e98576ea36c39a50d4d65efabfbfda2'],
+] as const;
 
 async function oldStore(t: TestContext, version = '1.0.0'): Promise<string> {
   const store = await storePath(t);
@@ -53,7 +45,7 @@ function backupsBeside(store: string): string[] {
   return names.map((name) => join(dirname(store), name));
 }
 
-for (const { version, schema, digest } of releases)
+for (const [version, schema, digest] of releases)
   test(`a store that version ${version} has made is upgraded at the start, after a backup beside it that can be verified`, async (t) => {
     const store = await oldStore(t, version);
     const before = await plantsOf(t, version);

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
-import { cpSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { StoreError, StoreOpenError } from '../../src/store/errors.ts';
 import { openConnector } from '../../src/store/postgres/connector.ts';
 import { listenFor } from '../helpers/free-port.ts';
-import { type PostgresServer, serverIn, startPostgres } from '../helpers/postgres.ts';
+import { startPostgres, startStandby } from '../helpers/postgres.ts';
 import { connectTo, locationOf, queryValue } from '../helpers/postgres-connection.ts';
 import { temporaryFolder } from '../helpers/program.ts';
 
@@ -148,20 +148,12 @@ for (const [what, [sslmode, onConnection, says]] of Object.entries(oddAnswers)) 
   });
 }
 
-async function startServers(
-  t: TestContext,
-): Promise<{ server: PostgresServer; standby: PostgresServer }> {
-  const folder = await temporaryFolder(t);
-  const data = join(folder, 'standby');
-  writeFileSync(join(folder, 'rules'), rules);
-  const server = await startPostgres(t, { hba_file: join(folder, 'rules') });
+async function startServers(t: TestContext) {
+  const hba = join(await temporaryFolder(t), 'rules');
+  writeFileSync(hba, rules);
+  const server = await startPostgres(t, { hba_file: hba });
   for (const statement of setUp) await server.query(statement);
-  // Copied while the server is stopped.
-  await server.stop('fast');
-  cpSync(server.folder, data, { recursive: true });
-  writeFileSync(join(data, 'standby.signal'), '');
-  const [standby] = await Promise.all([serverIn(t, data), server.start()]);
-  return { server, standby };
+  return { server, standby: await startStandby(t, server) };
 }
 
 /** A server of its own that ends with the test. @returns its port */

