@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { limits } from '../../src/limits.ts';
-import type { Readiness } from '../../src/ops/contract.ts';
+import type { Matter, Readiness } from '../../src/ops/contract.ts';
+import { ask, signIn } from '../helpers/operators.ts';
+import { pause } from '../helpers/pause.ts';
 import { nameOfDatabase } from '../helpers/postgres.ts';
 import { startPair, untilRow } from '../helpers/postgres-pair.ts';
 import { create, createdAtLast, oneThread, startServer } from '../helpers/program.ts';
+import { storedToken } from '../helpers/stored-token.ts';
 import { underWay } from '../helpers/under-way.ts';
 import { plantsIn } from '../torture/history/stored.ts';
 
@@ -40,7 +43,12 @@ test('a plant that no standby has is not acknowledged, also not to a retry that 
 
 test('a running node tells when the database drops its standbys, and when it waits for them again', async (t) => {
   const { primary } = pair;
-  const { opsUrl, logged, stderr } = await startServer(t, await primary.makeDatabase(), oneThread);
+  const url = await primary.makeDatabase();
+  const node = await startServer(t, url, oneThread);
+  const { opsUrl, logged, stderr } = node;
+  const cookie = await signIn(node, {
+    token: await storedToken(url, 'alice', { role: 'operate' }),
+  });
   const promised = async () => {
     const { checks } = (await (await fetch(`${opsUrl}readyz`)).json()) as Readiness;
     const metrics = await (await fetch(`${opsUrl}metrics`)).text();
@@ -56,6 +64,10 @@ test('a running node tells when the database drops its standbys, and when it wai
   await setStandbys('');
   await logged((text) => /"warn".*a 200 means less from now on: .* on the disk of the /.test(text));
   assert.deepEqual(await promised(), ['1', 'warning', 'a 200 means less since']);
+  const needAttention = async (): Promise<Matter[]> =>
+    (await ask(node, 'GET api/overview', { cookie })).body.attention;
+  while (!(await needAttention()).some(({ says }) => says.startsWith('promise: a 200 means less')))
+    await pause();
 
   await setStandbys('*');
   await logged((text) => /"info".*a 200 means more from now on: .*_names='\*'/.test(text));
