@@ -225,6 +225,10 @@ export const limits = {
     keepAliveMs: 10 * second,
     /** Silence of a node after which the server rolls its transaction back. */
     idleInTransactionMs: 5 * second,
+    /** A connection that is not needed for this time is closed. */
+    connectionIdleMs: 300 * second,
+    /** After this time another connection takes the place of a connection. */
+    connectionAgeMs: 1_800 * second,
     /** Transactions with plants that one thread has open at a time. */
     batchesMax: 3,
     /** Attempts at a transaction that conflicts with others; first pause, which doubles. */

@@ -29,8 +29,10 @@ export function openStore(
   location: StoreLocation,
   callMs: number,
   acceptsLostCommits = true,
+  connectionsPerThread?: number,
 ): Promise<SharedStore> {
-  return engineOf(location).open({ callMs, acceptsLostCommits }, true);
+  const options = { callMs, acceptsLostCommits, connectionsPerThread };
+  return engineOf(location).open(options, true);
 }
 
 /** Opens a store. @throws StoreOpenError, also if it does not exist; StoreError */

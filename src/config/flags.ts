@@ -91,6 +91,10 @@ export const flags = {
     need: 'For a store at a fixed path, whatever the working directory, or in a database.',
     show: textOf,
   }),
+  'database-connections': withDefault('N', orWord('auto', integer(3, 1_000)), 'auto', {
+    help: 'connections to the database at most, or auto: 4 for each thread, and 1 for the console',
+    need: 'For many nodes on one database, whose connections have to last for all.',
+  }),
   'accept-lost-commits': toggle({
     help: 'use a database that loses stored plants in a crash (fsync off)',
     need: 'For tests on such a database, never for plants that matter.',

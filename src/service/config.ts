@@ -42,6 +42,8 @@ export interface ServiceConfig extends OperatorConfig {
   readonly commitMs: number;
   /** Of a collector, with its path. Undefined: no traces are exported. */
   readonly tracesUrl: string | undefined;
+  /** Connections to a database, of all threads. */
+  readonly databaseConnections: number | 'auto';
   /** Accepts a database that may lose committed plants. */
   readonly acceptsLostCommits: boolean;
 }

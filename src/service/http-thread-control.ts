@@ -11,6 +11,7 @@ export interface HttpThreadOptions {
   readonly config: Omit<ServiceConfig, 'tls'> & {
     readonly tls: TlsMaterial | undefined;
     readonly connectionsMax: number;
+    readonly connectionsPerThread: number;
     readonly threadCount: number;
   };
   readonly log: ThreadLogOptions;

@@ -8,6 +8,7 @@ import { engineOf, openStore } from '../stores.ts';
 import { sharedCounters, sharedMemory } from '../threads/shared-counter.ts';
 import type { CertificateWatch } from './certificate.ts';
 import type { ServiceConfig, TlsFiles } from './config.ts';
+import { splitConnections } from './database-connections.ts';
 import { withinDescriptors } from './descriptors.ts';
 import { counterNames, type HttpThread, loadHttpThread } from './http-thread-control.ts';
 import type { Log, ServiceLog } from './log.ts';
@@ -35,6 +36,7 @@ export async function startService(
   backups?: BackupDesk,
 ) {
   const { threadCount, ...connectionBounds } = withinDescriptors(config);
+  const database = splitConnections(config.databaseConnections, threadCount);
   await using starting = new AsyncDisposableStack();
   const { log } = serviceLog;
   const certificates = {
@@ -55,7 +57,7 @@ export async function startService(
     starting.use(loadHttpThread(onRequests, serviceLog.writeLine)),
   );
   const store = starting.use(
-    await openStore(config.store, config.commitMs, config.acceptsLostCommits),
+    await openStore(config.store, config.commitMs, config.acceptsLostCommits, database.mainThread),
   );
   // The heartbeats of this service begin with the operators' listener.
   const lastBeatMs = await store.lastBeat();
@@ -84,7 +86,11 @@ export async function startService(
     }),
   );
   const rateLimits = rateLimitMemory();
-  const threadConfig = { ...bounded, tls: certificates.public?.current().material };
+  const threadConfig = {
+    ...bounded,
+    connectionsPerThread: database.httpThread,
+    tls: certificates.public?.current().material,
+  };
   const forThreads = { config: threadConfig, log: serviceLog.forThreads, rateLimits, counters };
   const [origin] = await Promise.all(
     threads.map((thread) => thread.listen({ ...forThreads, store: store.share() })),
@@ -97,6 +103,8 @@ export async function startService(
   const plantsUrl = `${origin}${config.basePath}/plants`;
   return {
     ...running(config, plantsUrl, store, operator, threads, starting.move()),
+    /** Connections to a database, of all threads. */
+    databaseConnectionsMax: database.all,
     /** Time of the last heartbeat in the store before this start, in ms since the epoch. */
     lastBeatMs,
     /** Reads the files of the certificates, and the keys of the identity providers, again. */
@@ -147,6 +155,7 @@ function running(
     failed: Promise.race([store.failed, ...threads.map((thread) => thread.failed)]),
     /** What a 200 means with the settings of the database. */
     promise: store.promise(),
+    pooler: store.pooler,
     /** Whether a token in the store is admitted now. */
     admits: (token: string) => isTokenAdmitted(store, token, Date.now()),
     /**

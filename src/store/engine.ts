@@ -7,6 +7,8 @@ export interface StoreOptions {
   readonly callMs: number;
   /** Whether to use a database that may lose commits. Only programs that create plants ask. */
   readonly acceptsLostCommits: boolean;
+  /** Connections to a database that one thread may have. By default, as many as are of use. */
+  readonly connectionsPerThread?: number | undefined;
 }
 
 /** The store at one location, opened or not. */

@@ -49,6 +49,8 @@ export interface SharedStore extends Store {
   readonly failed: Promise<string>;
   /** What a commit promises under the settings of a database, which may change. */
   readonly promise: () => CommitPromise | undefined;
+  /** What stands between this program and the database, as far as the connections tell. */
+  readonly pooler: string | undefined;
   readonly metrics: {
     /** Measures of the transactions, for each thread that writes. */
     readonly writers: readonly Measures<typeof writerLayout>[];

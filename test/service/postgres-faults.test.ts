@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { mounted } from '../helpers/mounts.ts';
-import { lacksPgBouncer } from '../helpers/pgbouncer.ts';
+import { lacksPgBouncer } from '../helpers/poolers.ts';
 import { startPostgres } from '../helpers/postgres.ts';
 import { oneThread, startServer } from '../helpers/program.ts';
 import { clusterFaults } from '../torture/history/cluster.ts';

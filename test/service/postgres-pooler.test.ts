@@ -1,31 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, type TestContext, test } from 'node:test';
 import pg from 'pg';
-import { lacksPgBouncer, startPgBouncer } from '../helpers/pgbouncer.ts';
+import { lacksPgBouncer, startPooler } from '../helpers/poolers.ts';
 import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
 import { create, oneThread, startServer } from '../helpers/program.ts';
+import { runHere } from '../helpers/run-here.ts';
 
-/** What is not synced with its commit is not written within the test. */
-const timeout = 60_000;
-const server = await startPostgres({ after }, { wal_writer_delay: '10s', autovacuum: 'off' });
-
-test('an acknowledged plant survives the crash of the server, also where another client of the pooler does not wait for the disk', {
-  timeout,
-}, async (t) => {
-  if (lacksPgBouncer(t)) return;
-  const url = await server.makeDatabase();
-  const { plantsUrl, other } = await behindPooler(t, url);
-  await other.query('SET synchronous_commit = off');
-  for (let id = 1; id <= plantsCreated; id += 1)
-    assert.equal((await create(plantsUrl, { id, name: 'Alder' })).status, 200);
-  await server.kill();
-  await server.start();
-  assert.deepEqual(await server.query('SELECT count(*)::int FROM plants', nameOfDatabase(url)), [
-    { count: plantsCreated },
-  ]);
-});
-
-const plantsCreated = 20;
+const server = await startPostgres({ after });
 
 /** What other clients of a pooler leave in a session. */
 const left = [
@@ -39,9 +20,7 @@ const left = [
   'DEALLOCATE ALL',
 ];
 
-test('a plant is stored as it was sent, whatever another client of a pooler has left in the session', {
-  timeout,
-}, async (t) => {
+test('a plant is stored as it was sent, whatever another client of a pooler has left in the session', async (t) => {
   if (lacksPgBouncer(t)) return;
   const url = await server.makeDatabase();
   const { plantsUrl, other } = await behindPooler(t, url);
@@ -82,8 +61,24 @@ test('a schema that the URL names holds the store, although the pooler drops the
   assert.deepEqual(rows, [{ name: 'Alder' }]);
 });
 
+test('a pooler is named by the start and doctor, and refused by each command if it ends transactions', async (t) => {
+  if (lacksPgBouncer(t)) return;
+  const url = await server.makeDatabase();
+  const { url: pooled } = await startPooler(t, 'pgbouncer', url);
+  const node = await startServer(t, pooled, oneThread);
+  assert.match(node.stderr(), /at most 9 connections to the database, through PgBouncer/);
+  const { stdout } = await runHere(['doctor', '--json', '--store', pooled]);
+  assert.match(stdout, /to PostgreSQL [0-9.]+ through PgBouncer at 127/);
+
+  const { url: cut } = await startPooler(t, 'pgbouncer', url, { mode: 'statement' });
+  const says =
+    /: PgBouncer takes no transactions \(.*statement pool.*\); set pool_mode = transaction /;
+  for (const words of ['serve', 'import -', 'token create ann', 'plants count', 'export', 'verify'])
+    assert.match((await runHere([...words.split(' '), '--store', cut])).stderr, says, words);
+});
+
 async function behindPooler(t: TestContext, url: string, parameters = '') {
-  const { url: pooled } = await startPgBouncer(t, url);
+  const { url: pooled } = await startPooler(t, 'pgbouncer', url);
   const { plantsUrl } = await startServer(t, `${pooled}${parameters}`, oneThread);
   const other = new pg.Client({ connectionString: pooled });
   other.on('error', () => undefined);

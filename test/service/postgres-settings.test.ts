@@ -4,7 +4,7 @@ import { after, test } from 'node:test';
 import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
 import { makeStore } from '../helpers/postgres-connection.ts';
 import { create, oneThread, startServer, temporaryFolder } from '../helpers/program.ts';
-import { done, doneRecords, on, refused } from '../helpers/run-here.ts';
+import { done, doneRecords, on, refused, runHere } from '../helpers/run-here.ts';
 
 const server = await startPostgres({ after });
 
@@ -55,6 +55,23 @@ test('plants and tokens are what they were, whatever the settings of the databas
     assert.doesNotMatch(tokens, /NULL/);
   }
   await done('verify', ...on(copy));
+});
+
+test('a node opens no more connections than it is told, and refuses too few for its threads', async (t) => {
+  const url = await server.makeDatabase();
+  const within = (threads: number) => [
+    ...['--database-connections', '6', '--http-threads', `${threads}`],
+  ];
+  const node = await startServer(t, url, within(2));
+  assert.match(node.stderr(), /at most 6 connections to the database"/);
+  const ids = Array.from({ length: 200 }, (_, id) => id);
+  const replies = await Promise.all(ids.map((id) => create(node.plantsUrl, { id, name: 'Alder' })));
+  assert(replies.every(({ status }) => status === 200));
+  const open = `SELECT count(*)::int FROM pg_stat_activity WHERE datname = '${nameOfDatabase(url)}'`;
+  const [{ count = 0 } = {}] = (await server.query(open)) as [{ count: number }];
+  assert(count >= 3 && count <= 6, `${count} connections`);
+  const refused = await runHere(['serve', '--store', url, ...within(5)]);
+  assert.match(refused.stderr, /6 is too few for 5 HTTP threads; give 7 or more, or lower --http-/);
 });
 
 test('plants that a policy of the database hides are an error, and no part of them is called all', async (t) => {

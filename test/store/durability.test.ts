@@ -9,6 +9,7 @@ const usual: SessionSettings = {
   fullPageWrites: 'on',
   synchronousStandbyNames: '',
   searchPath: 'public',
+  pooler: undefined,
 };
 const standbys = { synchronousStandbyNames: 'ANY 1 (a, b)' };
 

@@ -92,20 +92,21 @@ test('connections to PostgreSQL', async (t) => {
   await t.test('a transaction has its bounds, and reads what it is told as UTF-8', async (t) => {
     const connection = await connectTo(
       t,
-      `postgres://postgres@${here}/latin?options=-csearch_path=beds&application_name=garden`,
+      `postgres://postgres@${here}/latin?options=-csearch_path=beds%20-csynchronous_commit=off&application_name=garden`,
     );
     const names = [
       'statement_timeout',
       'idle_in_transaction_session_timeout',
       'client_encoding',
       'search_path',
+      'synchronous_commit',
       'application_name',
     ];
     const values = await queryValue(
       connection,
       `ARRAY[${names.map((name) => `current_setting('${name}')`)}]`,
     );
-    assert.deepEqual(values, ['70s', '5s', 'UTF8', 'beds, pg_temp', 'garden']);
+    assert.deepEqual(values, ['70s', '5s', 'UTF8', 'beds, pg_temp', 'on', 'garden']);
   });
 
   await t.test(

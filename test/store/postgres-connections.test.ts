@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, type TestContext, test } from 'node:test';
+import { limits } from '../../src/limits.ts';
 import { openConnector } from '../../src/store/postgres/connector.ts';
 import { openPool, type Pool } from '../../src/store/postgres/pool.ts';
 import { joinPostgresStore, openPostgresStore } from '../../src/store/postgres/store.ts';
@@ -24,6 +25,10 @@ function poolOn(t: TestContext, url: string): Pool {
   const pool = openPool(openConnector(locationOf(url), withinMs), 2);
   t.after(() => pool.close());
   return pool;
+}
+
+async function processOf(pool: Pool): Promise<number> {
+  return pool.run(async (query) => (await query('SELECT pg_backend_pid()')).rows[0]?.[0]);
 }
 
 /** As a thread that computes: what arrives meanwhile is read later. */
@@ -55,10 +60,34 @@ test('a statement is sent again after the server has ended the session for its i
   const url = await databaseOf('idler', -1);
   await server.query("ALTER ROLE idler SET idle_session_timeout = '50ms'");
   const pool = poolOn(t, `${url}`);
-  const pid = () => pool.run(async (query) => (await query('SELECT pg_backend_pid()')).rows);
-  const first = await pid();
+  const first = await processOf(pool);
   blockEventLoop(200);
-  assert.notDeepEqual(await pid(), first);
+  assert.notEqual(await processOf(pool), first);
+});
+
+test('a connection that has not been needed for a time is closed', async (t) => {
+  t.mock.timers.enable({ apis: ['setInterval'] });
+  const pool = poolOn(t, `postgres://postgres@127.0.0.1:${server.port}/postgres`);
+  const both = await Promise.all([processOf(pool), processOf(pool)]);
+  t.mock.timers.tick(limits.postgres.connectionIdleMs);
+  const needed = await processOf(pool);
+  t.mock.timers.tick(limits.postgres.connectionIdleMs);
+  const open = `SELECT pid FROM pg_stat_activity WHERE pid IN (${both})`;
+  while ((await server.query(open)).length > 1);
+  assert.deepEqual(await server.query(open), [{ pid: needed }]);
+});
+
+test('another connection takes the place of an old one, before work needs the new one', async (t) => {
+  const url = `postgres://postgres@127.0.0.1:${server.port}/postgres?application_name=aged`;
+  const pool = poolOn(t, url);
+  const first = await processOf(pool);
+  const now = performance.now.bind(performance);
+  t.mock.method(performance, 'now', () => now() + limits.postgres.connectionAgeMs);
+  assert.equal(await processOf(pool), first);
+  const open = "SELECT pid FROM pg_stat_activity WHERE application_name = 'aged'";
+  let [found] = await server.query(open);
+  while (found === undefined || found['pid'] === first) [found] = await server.query(open);
+  assert.equal(await processOf(pool), found['pid']);
 });
 
 test('a statement is sent again after a reset that came before', async (t) => {

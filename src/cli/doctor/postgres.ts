@@ -1,5 +1,6 @@
 import { limits } from '../../limits.ts';
 import { numberText } from '../../quantity-text.ts';
+import { splitConnections } from '../../service/database-connections.ts';
 import { StoreError, StoreOpenError } from '../../store/errors.ts';
 import type { PostgresLocation } from '../../store/location.ts';
 import { commandFor, type DatabaseCondition, postgresEngine } from '../../stores.ts';
@@ -76,10 +77,11 @@ function testWrite({ store, role: { grants } }: DatabaseCondition): Finding | un
 }
 
 function connection({
-  server: { host, port, connectMs, roundTripMs, version },
+  server: { host, port, pooler, connectMs, roundTripMs, version },
 }: DatabaseCondition): Finding {
   const [connect, trip] = [connectMs.toFixed(1), roundTripMs.toFixed(2)];
-  return ok(`to ${version} at ${host}:${port} in ${connect} ms; a round trip takes ${trip} ms`);
+  const at = `${pooler === undefined ? 'at' : `through ${pooler} at`} ${host}:${port}`;
+  return ok(`to ${version} ${at} in ${connect} ms; a round trip takes ${trip} ms`);
 }
 
 const isOfThisMachine = /^(\/.*|localhost|127\..*|::1)$/;
@@ -123,17 +125,15 @@ function durability({ server: { promise, mayTearPages, hasStandby } }: DatabaseC
     : ok(promise.says);
 }
 
-/** Connections of each HTTP thread and of the main thread. A search takes one more. */
-const perThread = limits.postgres.batchesMax + 1;
-
 function connections({
   server: { connectionsOpen: open, connectionsMax: max },
 }: DatabaseCondition): Finding {
-  const perNode = perThread * (usualHttpThreads() + 1) + 1;
+  const perNode = splitConnections('auto', usualHttpThreads()).all;
   const figure =
     `${numberText(open)} of ${numberText(max)} are open; a node on a machine like this opens ` +
     `up to ${perNode}`;
-  const remedy = 'raise max_connections of the server, or lower --http-threads';
+  const remedy =
+    'raise max_connections of the server, or lower --database-connections of the nodes';
   return max - open < perNode
     ? warning(`${figure}, which is more than are left`, remedy)
     : ok(figure);

@@ -29,6 +29,7 @@ const flags = [
   'ops-port',
   'ops-names',
   'store',
+  'database-connections',
   'accept-lost-commits',
   ...jwtFlags,
   'base-path',
@@ -126,10 +127,15 @@ async function stop(
 
 function logStart(service: Service, config: ServiceConfig, token: TokenToTry, log: Log): void {
   const { plantsUrl: url, opsUrl, promise, storeIsNew, lastBeatMs } = service;
+  const { pooler, databaseConnectionsMax } = service;
   const store = engineOf(config.store).name;
   if (storeIsNew) log.info({ store }, 'there was no store; a new store has been made');
   if (lastBeatMs !== undefined) logAge(lastBeatMs, log);
-  if (promise) log[promise.level === 'lost' ? 'warn' : 'info']({}, `a 200 means: ${promise.says}`);
+  if (promise) {
+    log[promise.level === 'lost' ? 'warn' : 'info']({}, `a 200 means: ${promise.says}`);
+    const through = pooler === undefined ? '' : `, through ${pooler}`;
+    log.info({}, `at most ${databaseConnectionsMax} connections to the database${through}`);
+  }
   log.info({ version, url, opsUrl, store, token: token.where }, 'ready');
   if (config.fixedToken !== undefined && config.fixedToken.length < fixedTokenChars) {
     log.warn(
@@ -202,6 +208,7 @@ function serviceConfig(values: ServeValues, env: Environment): Omit<ServiceConfi
     bodyBytesMax: values['body-limit'],
     queuePlantsMax: limits.store.queuePlantsMax,
     commitMs: values['commit-timeout'],
+    databaseConnections: values['database-connections'],
     acceptsLostCommits: values['accept-lost-commits'],
     tracesUrl: values['otlp-endpoint'],
   };

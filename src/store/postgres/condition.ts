@@ -43,6 +43,7 @@ export async function conditionOfPostgres(location: PostgresLocation) {
         ...(await clock(query)),
         // As the server names itself, such as `PostgreSQL 18.4`.
         version: settings.version.replace(/( on | \().*/s, ''),
+        pooler: settings.pooler,
         isEncrypted: 'encrypted' in client.connection.stream,
         promise: commitPromise(settings),
         mayTearPages: settings.fullPageWrites === 'off',

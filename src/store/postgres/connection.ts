@@ -28,17 +28,18 @@ export async function openConnection(
   withinMs: number,
 ): Promise<Connection> {
   const tooLate = `no answer within ${intervalText(Math.ceil(withinMs))}`;
-  let client = clientOf(host, location, tlsOptions(host, location.tls));
+  const reported: string[] = [];
+  let client = clientOf(host, location, tlsOptions(host, location.tls), reported);
   const timer = setTimeout(() => client.connection.stream.destroy(new Error(tooLate)), withinMs);
   try {
     await client.connect().catch((error: Error) => {
       if (error.message !== noTls) throw error;
       if (location.tls.sslmode !== 'prefer')
         throw new StoreOpenError('it does not speak TLS, which sslmode asks for');
-      client = clientOf(host, location, false);
+      client = clientOf(host, location, false, reported);
       return client.connect();
     });
-    const settings = await readSession(client, location.options);
+    const settings = await readSession(client, location.options, reported);
     if (!demands.acceptsLostCommits) refuseLostCommits(settings);
     return connectionOf(host, client, settings, demands);
   } catch (error) {
@@ -62,7 +63,7 @@ const noTls = 'The server does not support SSL connections';
 
 function connectionOf(
   host: PostgresHost,
-  client: pg.Client,
+  client: pg.Client & BackendKey,
   settings: SessionSettings,
   demands: SessionDemands,
 ) {
@@ -72,6 +73,8 @@ function connectionOf(
     client,
     settings,
     demands,
+    /** When another one takes its place: not at once for all connections of all nodes. */
+    oldAtMs: performance.now() + limits.postgres.connectionAgeMs * (1 - Math.random() / 4),
     /** Whether either side has ended it. */
     get isClosed(): boolean {
       return stream.destroyed || !stream.writable;
@@ -90,7 +93,8 @@ function clientOf(
   host: PostgresHost,
   location: PostgresLocation,
   ssl: NonNullable<pg.ClientConfig['ssl']>,
-): pg.Client {
+  reported: string[],
+): pg.Client & BackendKey {
   const { user, database, options, applicationName } = location;
   const client = new pg.Client({
     ...host,
@@ -105,10 +109,11 @@ function clientOf(
     keepAliveInitialDelayMillis: limits.postgres.keepAliveMs,
   });
   const { connection } = client;
+  connection.on('parameterStatus', ({ parameterName }) => reported.push(parameterName));
   containThrows(connection.stream);
   connection.on('sslconnect', () => containThrows(connection.stream));
   // Errors between two queries, such as the end of the server. pg takes no query after one.
-  return client.on('error', () => connection.stream.destroy());
+  return client.on('error', () => connection.stream.destroy()) as pg.Client & BackendKey;
 }
 
 /** pg throws on unknown input, such as a request for Kerberos, which would end the process. */
@@ -140,8 +145,7 @@ interface Cancelling extends pg.Connection {
  * Asks the server, over a second connection, to cancel the query of a session. The server does not
  * tell the result. Without a cancel, the query ends by its own timeout or with the server.
  */
-function cancelWork(client: pg.Client): void {
-  const { host, port, ssl, processID, secretKey } = client as pg.Client & BackendKey;
+function cancelWork({ host, port, ssl, processID, secretKey }: pg.Client & BackendKey): void {
   const connection = new pg.Connection({ ssl }) as Cancelling;
   // The server hangs, so the request may fail, too.
   connection.on('error', () => connection.stream.destroy());

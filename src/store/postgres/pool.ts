@@ -15,14 +15,18 @@ export type Pool = ReturnType<typeof openPool>;
  * Connections are opened on demand. Work that cannot open one waits for one that is in use. When
  * one is lost, all idle connections go with it: they lead to the same server. After a failed
  * attempt to connect there is a pause; then one attempt at a time is made. While no connection is
- * open, all other work is refused at once with the last reason.
+ * open, all other work is refused at once with the last reason. Connections that were not needed
+ * for a time are closed, and old ones are replaced: a load balancer deals out new connections only.
  *
  * @param starving counts the pools, over all threads, that may open no connection and have none: the
  * server or the role has too many. The pools that have several then give one up. Without the
  * counter, such a pool refuses its work.
  */
 export function openPool(connector: Connector, connectionsMax: number, starving?: SharedCounter) {
+  /** The last one is taken first, so that those in front are the ones that are not needed. */
   const idle: Connection[] = [];
+  /** The lowest number of idle connections since `closeUnneeded`. */
+  let idleMin = 0;
   const busy = new Set<Connection>();
   /** Work that waits for a connection, the longest waiting first. */
   const waiting: PromiseWithResolvers<Connection>[] = [];
@@ -32,6 +36,7 @@ export function openPool(connector: Connector, connectionsMax: number, starving?
   /** Of the last attempt to connect. */
   let refusal: StoreError | undefined;
   let pause: NodeJS.Timeout | undefined;
+  const closing = setInterval(closeUnneeded, limits.postgres.connectionIdleMs).unref();
 
   async function attempt<T>(work: (query: Query) => Promise<T>, deadlineMs: number): Promise<T> {
     const connection = takeIdle() ?? (await nextConnection(deadlineMs));
@@ -79,6 +84,7 @@ export function openPool(connector: Connector, connectionsMax: number, starving?
 
   function takeIdle(): Connection | undefined {
     const connection = idle.pop();
+    idleMin = Math.min(idleMin, idle.length);
     if (connection?.isClosed) return takeIdle();
     if (connection) busy.add(connection);
     return connection;
@@ -129,9 +135,17 @@ export function openPool(connector: Connector, connectionsMax: number, starving?
     busy.delete(connection);
     const isGiven = starving !== undefined && starving.count() > 0 && busy.size + idle.length > 0;
     if (isGiven) pauseOpening();
-    if (isOpen && !isGiven && !connection.isClosed) idle.push(connection);
+    const isOld = performance.now() > connection.oldAtMs;
+    if (isOpen && !isGiven && !isOld && !connection.isClosed) idle.push(connection);
     else connection.destroy();
+    // The next work does not wait for the new connection.
+    if (isOpen && isOld && mayOpen()) void open();
     serve();
+  }
+
+  function closeUnneeded(): void {
+    for (const connection of idle.splice(0, idleMin)) connection.destroy();
+    idleMin = idle.length;
   }
 
   function forget(connection: Connection): void {
@@ -161,6 +175,7 @@ export function openPool(connector: Connector, connectionsMax: number, starving?
     /** Refuses waiting work, and cuts running work. */
     close(): void {
       isOpen = false;
+      clearInterval(closing);
       starve(false);
       for (const connection of [...idle.splice(0), ...busy]) connection.destroy();
       serve();

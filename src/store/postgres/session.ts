@@ -1,6 +1,7 @@
 import type { Client } from 'pg';
 import { StoreOpenError } from '../errors.ts';
 import type { CommitPromise } from '../store.ts';
+import { PROTOCOL_VIOLATION, sqlState } from './errors.ts';
 
 /** Settings of a server and a session. */
 export interface SessionSettings {
@@ -10,21 +11,27 @@ export interface SessionSettings {
   readonly fullPageWrites: string;
   readonly synchronousStandbyNames: string;
   readonly searchPath: string;
+  /** Undefined if the connection leads to the server itself. Other poolers do not tell a name. */
+  readonly pooler: Pooler | undefined;
 }
+
+type Pooler = 'PgBouncer' | 'a pooler';
 
 /**
  * Reads the settings of a session, and leaves it as it is.
  *
  * @throws Error if the session takes no writes
- * @throws StoreOpenError if the database cannot hold every plant
+ * @param reported names of the settings that the server reported at the login, in its order
+ * @throws StoreOpenError if the database cannot hold every plant, or a pooler ends transactions
  */
 export async function readSession(
-  client: Client,
+  client: Client & { readonly processID: number },
   options: string | undefined,
+  reported: readonly string[],
 ): Promise<SessionSettings> {
   const [row] = (await client.query(sessionSettings)).rows;
   if (row === undefined) throw new Error('it does not answer as PostgreSQL does');
-  const { encoding, inUtf8, isInRecovery, isReadOnly, ...settings } = row;
+  const { encoding, inUtf8, isInRecovery, isReadOnly, processId, ...settings } = row;
   if (encoding !== 'UTF8') {
     throw new StoreOpenError(
       `the database has the encoding ${encoding}; make one with ` +
@@ -33,7 +40,35 @@ export async function readSession(
   }
   if (isInRecovery) throw new Error('it is a standby, which takes no writes');
   if (isReadOnly === 'on') throw new Error('it is read-only (default_transaction_read_only)');
-  return { ...settings, searchPath: searchPathIn(options) ?? settings.searchPath };
+  const pooler = processId === client.processID ? undefined : poolerThat(reported);
+  if (pooler) await demandTransactions(client, pooler);
+  return { ...settings, pooler, searchPath: searchPathIn(options) ?? settings.searchPath };
+}
+
+/**
+ * A pooler has given the client a key of its own, because the server may change. PgBouncer reports
+ * what it tracks after all else; versions differ in the order of the first two.
+ */
+function poolerThat(reported: readonly string[]): Pooler {
+  const rest = 'TimeZone standard_conforming_strings application_name';
+  const isPgBouncer = ['client_encoding DateStyle', 'DateStyle client_encoding'].some((two) =>
+    reported.join(' ').includes(`${two} ${rest}`),
+  );
+  return isPgBouncer ? 'PgBouncer' : 'a pooler';
+}
+
+async function demandTransactions(client: Client, pooler: Pooler): Promise<void> {
+  try {
+    await client.query('BEGIN');
+    await client.query('COMMIT');
+  } catch (error) {
+    if (sqlState(error) !== PROTOCOL_VIOLATION) throw error;
+    throw new StoreOpenError(
+      `${pooler} takes no transactions (${(error as Error).message}); set pool_mode = transaction ` +
+        'for this database, and reload the pooler',
+      { cause: error },
+    );
+  }
 }
 
 /** A pooler may drop the options, or set them where another client can change them. */
@@ -42,7 +77,7 @@ function searchPathIn(options = ''): string | undefined {
   return named.at(-1)?.[1]?.replace(/\\(.)/g, '$1');
 }
 
-const sessionSettings = `SELECT version(),
+const sessionSettings = `SELECT version(), pg_backend_pid() AS "processId",
     current_setting('server_encoding') AS encoding,
     format('%I OWNER %I', current_database() || '_utf8', current_user) AS "inUtf8",
     pg_is_in_recovery() AS "isInRecovery",

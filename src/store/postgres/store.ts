@@ -32,7 +32,7 @@ export async function openPostgresStore(
   mayMake: boolean,
 ): Promise<SharedStore> {
   const { writers, share } = openShares(sharedMemory(['memory']).memory);
-  const { pool, store, promise } = connected(location, share(), options);
+  const { pool, store, promise, pooler } = connected(location, share(), options);
   let isNew = false;
   try {
     if (mayMake) isNew = await pool.run(ensureSchema);
@@ -52,6 +52,7 @@ export async function openPostgresStore(
     share,
     failed: new Promise(() => undefined),
     promise,
+    pooler: pooler(),
     metrics: {
       writers,
       plantsBytes: () => pool.run(plantsBytes),
@@ -59,6 +60,9 @@ export async function openPostgresStore(
     },
   };
 }
+
+/** One more than transactions with plants: tokens are read meanwhile. */
+const usefulPerThread = limits.postgres.batchesMax + 1;
 
 /** The same store on another thread. */
 export function joinPostgresStore(
@@ -88,24 +92,25 @@ export async function openPostgresReader(
 function connected(
   location: PostgresLocation,
   share: StoreShare,
-  { callMs, acceptsLostCommits }: StoreOptions,
+  { callMs, acceptsLostCommits, connectionsPerThread = usefulPerThread }: StoreOptions,
 ) {
   let promise: CommitPromise | undefined;
+  let pooler: string | undefined;
   const measures = measuresIn(writerLayout, share.measures);
   const onConnection = ({ settings, client }: Connection) => {
     promise = commitPromise(settings);
+    pooler = settings.pooler;
     count(measures.connections, 1);
     client.once('end', () => count(measures.connections, -1));
   };
   const connector = openConnector(location, callMs, acceptsLostCommits, onConnection);
-  // One more connection: tokens are read while all others create plants.
   const starving = sharedCounter(share.memory);
-  const pool = openPool(connector, limits.postgres.batchesMax + 1, starving);
+  const pool = openPool(connector, connectionsPerThread, starving);
   const node = randomBytes(8).readBigInt64BE();
   const confirm = async (query: Query) => void (await beat(query, node, Date.now()));
   const store: Store = {
     ...readerOn(location, connector, pool),
-    batchesMax: limits.postgres.batchesMax,
+    batchesMax: Math.max(1, connectionsPerThread - 1),
     createPlants: (plants) =>
       measured(
         measures,
@@ -116,7 +121,7 @@ function connected(
       promise = commitPromise(await pool.run((query) => beat(query, node, atMs)));
     },
   };
-  return { pool, store, promise: () => promise };
+  return { pool, store, promise: () => promise, pooler: () => pooler };
 }
 
 /**

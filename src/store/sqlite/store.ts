@@ -61,6 +61,7 @@ export async function openSqliteStore(
     },
     failed: Promise.race([shared.failed, threadFailed.promise]),
     promise: () => undefined,
+    pooler: undefined,
     metrics: {
       writers,
       plantsBytes: async () => statSync(path, { throwIfNoEntry: false })?.size,

@@ -1,4 +1,4 @@
-import { type PgBouncer, startPgBouncer } from '../../helpers/pgbouncer.ts';
+import { type Pooler, startPooler } from '../../helpers/poolers.ts';
 import {
   nameOfDatabase,
   type PostgresServer,
@@ -26,7 +26,7 @@ interface Place {
 export interface Cluster extends Omit<Setting & NodeSetting, 'load' | 'victim'> {
   readonly primary: Place;
   readonly standby: Place;
-  readonly poolers: readonly PgBouncer[];
+  readonly poolers: readonly Pooler[];
   /** The standby is the primary from now on; the old one goes on if it can. */
   promote(): Promise<void>;
   /** Ends an old primary, and starts a standby in its place. */
@@ -58,7 +58,7 @@ export async function startCluster(
   const urlTo = (...ports: readonly number[]) =>
     `postgres://postgres@${ports.map((port) => `127.0.0.1:${port}`)}/${database}`;
   const poolers = await Promise.all(
-    places.map(({ ofMost }) => startPgBouncer(owner, urlTo(ofMost.port))),
+    places.map(({ ofMost }) => startPooler(owner, 'pgbouncer', urlTo(ofMost.port))),
   );
   const urls = [
     urlTo(...places.map(({ ofMost }) => ofMost.port)),
