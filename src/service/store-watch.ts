@@ -81,35 +81,25 @@ function tellOutages(log: Log, nowMs: () => number) {
 /** Compares what a 200 means with the last test write, and with the most since the start. */
 function tellPromises(log: Log, nowMs: () => number) {
   let last: CommitPromise | undefined;
-  let strongest: CommitPromise | undefined;
+  let disksMost = 0;
   let weakerSinceMs: number | undefined;
 
-  function compare(before: CommitPromise, now: CommitPromise): void {
-    if (isWeaker(now, before)) log.warn({}, `a 200 means less from now on: ${now.says}`);
-    else if (isWeaker(before, now)) log.info({}, `a 200 means more from now on: ${now.says}`);
-    else if (now.says !== before.says) log.info({}, `a 200 means from now on: ${now.says}`);
+  function tell(now: CommitPromise, gained: number): void {
+    if (gained > 0) log.info({}, `a 200 means more from now on: ${now.says}`);
+    else log.warn({}, `a 200 means ${gained < 0 ? 'less ' : ''}from now on: ${now.says}`);
   }
 
   return {
     note(now: CommitPromise | undefined): void {
       if (now === undefined) return;
-      compare(last ?? now, now);
+      if (last !== undefined && now.says !== last.says) tell(now, now.disks - last.disks);
       last = now;
-      if (strongest !== undefined && isWeaker(now, strongest)) {
-        weakerSinceMs ??= nowMs();
-        return;
-      }
-      strongest = now;
-      weakerSinceMs = undefined;
+      disksMost = Math.max(disksMost, now.disks);
+      weakerSinceMs = now.disks < disksMost ? (weakerSinceMs ?? nowMs()) : undefined;
     },
     /** Since when a 200 means less than at an earlier time since the start. */
     weakerSinceMs: () => weakerSinceMs,
   };
-}
-
-function isWeaker(one: CommitPromise, other: CommitPromise): boolean {
-  if (one.disks !== other.disks) return one.disks < other.disks;
-  return one.mayTearPages && !other.mayTearPages;
 }
 
 function isoTime(ms: number): string {

@@ -69,8 +69,6 @@ export interface CommitPromise {
   readonly level: 'kept' | 'kept here' | 'lost';
   /** Disks that have each plant before its 200. */
   readonly disks: number;
-  /** Whether a crash may tear pages on most file systems. */
-  readonly mayTearPages: boolean;
   /** A sentence for an operator, without its full stop. */
   readonly says: string;
 }

@@ -101,12 +101,10 @@ export type PromiseSettings = Pick<
 /** Sources: runtime-config-wal.html and runtime-config-replication.html. */
 export function commitPromise(settings: PromiseSettings): CommitPromise {
   const { fsync, fullPageWrites, synchronousStandbyNames: standbys } = settings;
-  const mayTearPages = fullPageWrites === 'off';
   if (fsync === 'off')
     return {
       level: 'lost',
       disks: 0,
-      mayTearPages,
       says: 'with fsync=off, a crash of the machine may take any plant and damage the database',
     };
   const others = standbys
@@ -115,10 +113,9 @@ export function commitPromise(settings: PromiseSettings): CommitPromise {
   return {
     level: standbys ? 'kept' : 'kept here',
     disks: 1 + standbysAskedFor(standbys),
-    mayTearPages,
     says:
       `each plant is on the disk of the server before it is acknowledged${others}` +
-      (mayTearPages ? tornPages : ''),
+      (fullPageWrites === 'off' ? tornPages : ''),
   };
 }
 
