@@ -196,6 +196,9 @@ export const limits = {
     filledRowPlants: 1_000,
     /** More pages give at most a quarter of the rate, and pauses of 90 ms instead of 9. */
     checkpointPages: 1_000,
+    /** Passes of a checkpoint beside creates, until so few pages are left for the pass under the lock. */
+    checkpointPasses: 5,
+    lockedPages: 100,
     /** Disk space that an empty WAL keeps. Only readers make the WAL grow beyond it. */
     walBytesKept: 64 * MiB,
     /** Wait of a checkpoint for readers of a larger WAL; interval of the waits (1 % of creates). */

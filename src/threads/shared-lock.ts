@@ -9,16 +9,21 @@ export interface SharedLock {
 
 const [free, held, heldWithWaiters] = [0, 1, 2];
 
+/** Resolves when a cell of shared memory no longer has that value, or at a notification. */
+export async function change(cells: Int32Array, index: number, value: number): Promise<void> {
+  // The event loop does not count the wait: a command that waits for nothing else would end.
+  const alive = setInterval(() => {}, 2 ** 31 - 1);
+  await Atomics.waitAsync(cells, index, value).value;
+  clearInterval(alive);
+}
+
 /** @param cell shared memory, 0 at first. A cell that is never 2 wakes no thread. */
 export function sharedLock(cell: Int32Array): SharedLock {
   const isFreeAfterWait = () => Atomics.exchange(cell, 0, heldWithWaiters) === free;
   return {
     async acquire() {
       if (Atomics.compareExchange(cell, 0, free, held) === free) return;
-      // The event loop does not count the wait: a command that waits for nothing else would end.
-      const alive = setInterval(() => {}, 2 ** 31 - 1);
-      while (!isFreeAfterWait()) await Atomics.waitAsync(cell, 0, heldWithWaiters).value;
-      clearInterval(alive);
+      while (!isFreeAfterWait()) await change(cell, 0, heldWithWaiters);
     },
     acquireBlocking() {
       if (Atomics.compareExchange(cell, 0, free, held) === free) return;

@@ -176,8 +176,9 @@ test('plants get prints one plant, by any id of int64', async (t) => {
 test('plants get takes several ids, and says which of them are not there', async (t) => {
   const store = await storeWithPlants(t);
   const get = (...args: string[]) => runHere(['plants', 'get', ...on(store), ...args]);
-  const found = withoutDetails((await get('7', '-5', '--', '0')).stdout);
-  assert.equal(found, `${plants[3]}\n${plants[1]}\n${plants[2]}\n`);
+  const found = await get('7', '-5', '--', '0');
+  const records = `${plants[3]}\n${plants[1]}\n${plants[2]}\n`;
+  assert.deepEqual([found.code, withoutDetails(found.stdout), found.stderr], [0, records, '']);
   const some = await get('0', '5', '7', '6');
   const absent = (id: number) =>
     `plant-store: there is no plant with the id ${id} in sqlite:${store}\n`;

@@ -5,6 +5,8 @@ import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { int64Max, int64Min } from '../../src/contract/int64.ts';
 import { limits } from '../../src/limits.ts';
+import { StoreError } from '../../src/store/errors.ts';
+import { sharedWritesIn, sharedWritesMemory } from '../../src/store/sqlite/shared-writes.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import { mounted } from '../helpers/mounts.ts';
 import { pause } from '../helpers/pause.ts';
@@ -167,4 +169,33 @@ test('sqlite: two processes that make the same store at once both get it', async
   assert.equal(stores.filter(({ isNew }) => isNew).length, 1);
   const outcomes = await Promise.all(stores.map((store) => store.createPlants([alder])));
   assert.deepEqual(outcomes.flat().sort(), ['created', 'same', 'same']);
+});
+
+test('sqlite: the last of the threads that wait for the lock syncs for all of them', async () => {
+  const memory = sharedWritesMemory();
+  const [first, last] = [sharedWritesIn(memory), sharedWritesIn(memory)];
+  await first.acquire();
+  const lastHasLock = last.acquire();
+  const firstSynced = first.synced(first.numberCommit());
+  assert.equal(first.mustSync(), false);
+  first.lock.release();
+
+  await lastHasLock;
+  assert.equal(last.mustSync(), true);
+  last.noteSynced();
+
+  await firstSynced;
+  assert.equal(last.mustSync(), false);
+});
+
+test('sqlite: a thread whose transaction waits for the sync of another thread gets the failure of that sync', async () => {
+  const memory = sharedWritesMemory();
+  const [first, last] = [sharedWritesIn(memory), sharedWritesIn(memory)];
+  const synced = first.synced(first.numberCommit());
+  const failure = new StoreError('fatal', 'the sync of the WAL has failed');
+
+  last.fail(failure);
+
+  await assert.rejects(synced, failure);
+  assert.equal(last.mustSync(), false);
 });

@@ -1,5 +1,7 @@
+import { fdatasyncSync, openSync } from 'node:fs';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { limits } from '../../limits.ts';
+import { StoreError } from '../errors.ts';
 import { inTransaction, walBytesKept } from './database.ts';
 import { storeError } from './errors.ts';
 import { pragma } from './schema.ts';
@@ -30,6 +32,8 @@ export function prepareCheckpoints(
   const { beat } = prepareTransactions(db);
   /** Bytes of a page in the WAL (sqlite.org/fileformat2.html#walformat). */
   const frameBytes = 24 + pragma(db, 'page_size');
+  /** Never closed: that would end the locks that SQLite has on the file, in the whole process. */
+  const descriptor = openSync(`${db.location()}`, 'r+');
   let pagesAtLast = 0;
   let waitedAtMs = Number.NEGATIVE_INFINITY;
 
@@ -47,6 +51,28 @@ export function prepareCheckpoints(
       pages - pagesAtLast >= limits.sqlite.checkpointPages ||
       pages * frameBytes >= limits.sqlite.walBytesMax
     );
+  }
+
+  /**
+   * Beside creates, SQLite copies and does not sync. A sync of all these pages under the lock would
+   * take 30 ms. Each further pass copies what has been written during the pass before.
+   */
+  function copyMost(): void {
+    for (let pass = 0; pass < limits.sqlite.checkpointPasses; pass++) {
+      const pages = measurePages();
+      tryCheckpoint(copy);
+      syncStore();
+      if (measurePages() - pages <= limits.sqlite.lockedPages) return;
+    }
+  }
+
+  function syncStore(): void {
+    try {
+      fdatasyncSync(descriptor);
+    } catch (cause) {
+      const reason = (cause as Error).message;
+      throw new StoreError('fatal', `the sync of the store has failed (${reason})`, { cause });
+    }
   }
 
   /** @returns whether the whole WAL is in the file */
@@ -101,7 +127,7 @@ export function prepareCheckpoints(
   return () => {
     if (failure() || !isDue()) return;
     const startedMs = performance.now();
-    tryCheckpoint(copy);
+    copyMost();
     finish();
     onCopied(performance.now() - startedMs);
   };

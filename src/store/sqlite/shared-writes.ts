@@ -1,11 +1,12 @@
 import { limits } from '../../limits.ts';
 import { sizeText } from '../../quantity-text.ts';
-import { sharedLock } from '../../threads/shared-lock.ts';
+import { change, sharedLock } from '../../threads/shared-lock.ts';
 import { StoreError } from '../errors.ts';
 
 export type SharedWrites = ReturnType<typeof sharedWritesIn>;
 
-const [lockCell, failedCell, dueCell, writtenCell, fullCell, cellCount] = [0, 1, 2, 3, 4, 5];
+const [lockCell, comingCell, committedCell, syncedCell, newsCell] = [0, 1, 2, 3, 4];
+const [failedCell, dueCell, writtenCell, fullCell, cellCount] = [5, 6, 7, 8, 9];
 const reasonBytesMax = 1_000;
 const reasonAt = cellCount * Int32Array.BYTES_PER_ELEMENT;
 
@@ -24,6 +25,13 @@ export function sharedWritesIn(memory: SharedArrayBuffer) {
   const reason = () =>
     Buffer.from(memory, reasonAt, Atomics.load(cells, failedCell)).toString('utf8');
 
+  const lock = sharedLock(cells.subarray(lockCell, lockCell + 1));
+
+  function tellNews(): void {
+    Atomics.add(cells, newsCell, 1);
+    Atomics.notify(cells, newsCell);
+  }
+
   function wakeCheckpoints(): void {
     Atomics.store(cells, dueCell, 1);
     Atomics.notify(cells, dueCell);
@@ -35,15 +43,41 @@ export function sharedWritesIn(memory: SharedArrayBuffer) {
   }
 
   return {
-    /** Held from the begin of a transaction to the end of its sync. */
-    lock: sharedLock(new Int32Array(memory, lockCell, 1)),
+    lock,
     failure,
-    /** Why there can be no transaction now: a failure, or a WAL that readers keep. */
-    refusal(): StoreError | undefined {
-      if (Atomics.load(cells, failedCell) !== 0) return failure();
-      if (Atomics.load(cells, fullCell) === 0) return undefined;
+    /** Takes the lock for a transaction. */
+    async acquire(): Promise<void> {
+      Atomics.add(cells, comingCell, 1);
+      await lock.acquire();
+      Atomics.sub(cells, comingCell, 1);
+    },
+    /** @throws StoreError if readers keep a WAL of the largest size */
+    demandRoom(): void {
+      if (Atomics.load(cells, fullCell) === 0) return;
       wakeCheckpoints();
-      return new StoreError('unavailable', walIsFull);
+      throw new StoreError('unavailable', walIsFull);
+    },
+    /** @returns the number of a commit. The numbers wrap. */
+    numberCommit: () => (Atomics.add(cells, committedCell, 1) + 1) | 0,
+    /** Whether there are commits to sync, and no other thread will take the lock and sync them. */
+    mustSync(): boolean {
+      const isSynced = Atomics.load(cells, committedCell) === Atomics.load(cells, syncedCell);
+      return !isSynced && Atomics.load(cells, comingCell) === 0 && failure() === undefined;
+    },
+    /** All commits are on disk, and the lock is still held. */
+    noteSynced(): void {
+      Atomics.store(cells, syncedCell, Atomics.load(cells, committedCell));
+      tellNews();
+    },
+    /** Resolves when that commit is on disk. @throws StoreError if it may never be */
+    async synced(commit: number): Promise<void> {
+      for (;;) {
+        const seen = Atomics.load(cells, newsCell);
+        if (((Atomics.load(cells, syncedCell) - commit) | 0) >= 0) return;
+        const failed = failure();
+        if (failed) throw failed;
+        await change(cells, newsCell, seen);
+      }
     },
     /** Keeps the first failure. */
     fail(error: StoreError): void {
@@ -52,6 +86,7 @@ export function sharedWritesIn(memory: SharedArrayBuffer) {
       Buffer.from(memory, reasonAt).set(bytes);
       Atomics.store(cells, failedCell, bytes.length);
       Atomics.notify(cells, failedCell);
+      tellNews();
     },
     /** Resolves with the reason of the failure, on a thread with an event loop. */
     get failed(): Promise<string> {

@@ -76,7 +76,8 @@ function startCheckpointThread(
   workerData: CheckpointThreadOptions,
   onFailed: (reason: string) => void,
 ): Worker {
-  const thread = startThread('checkpoint-thread', { workerData });
+  // The end of the thread must not close its descriptor of the store, which has the locks.
+  const thread = startThread('checkpoint-thread', { workerData, trackUnmanagedFds: false });
   thread.unref();
   thread.on('error', ({ stack }) => onFailed(`the thread for checkpoints has failed: ${stack}`));
   thread.on('exit', () => onFailed('the thread for checkpoints has ended'));

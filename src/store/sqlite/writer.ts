@@ -15,7 +15,8 @@ const sync = promisify(fdatasync);
  *
  * A transaction goes into the WAL without a sync (`synchronous=NORMAL`). Then the WAL is synced on
  * a thread of libuv, so the event loop turns also while a disk does not return. `durability.md`
- * says why this is as durable as `synchronous=FULL`.
+ * says why this is as durable as `synchronous=FULL`. Threads whose transactions wait for the same
+ * sync share the next sync.
  *
  * Linux reports a failed write of pages once to each descriptor, so the writer has a descriptor of
  * its own.
@@ -26,7 +27,7 @@ const sync = promisify(fdatasync);
 export function openWriter(
   path: string,
   db: DatabaseSync,
-  { lock, refusal, fail, noteWritten }: SharedWrites,
+  shared: SharedWrites,
   lockMs: number,
   onDue?: () => void,
 ) {
@@ -34,7 +35,7 @@ export function openWriter(
   const descriptor = openSync(walPath, 'r+');
   const identity = identityOf(path);
   const walIdentity = identityOf(walPath);
-  let underWay: Promise<void> | undefined;
+  const underWay = new Set<Promise<void>>();
 
   /**
    * Runs `change` in a transaction of its own, and resolves when the transaction is on disk. What
@@ -44,31 +45,56 @@ export function openWriter(
    * @throws StoreError
    */
   async function transact<T>(change: () => T, pagesMax: number): Promise<T> {
-    await lock.acquire();
     const ended = Promise.withResolvers<void>();
-    underWay = ended.promise;
+    underWay.add(ended.promise);
     try {
-      const refused = refusal();
-      if (refused) throw refused;
-      if (!tryBegin(db)) await beginLater();
-      const result = commitOrRollBack(db, change);
-      if (noteWritten(pagesMax)) onDue?.();
-      await sync(descriptor).catch(failSync);
-      // A write to a removed or replaced file is lost.
-      if (identityOf(path) !== identity || identityOf(walPath) !== walIdentity)
-        throw new StoreError(
-          'fatal',
-          `the files of the store at ${path} have been removed or replaced while it was open`,
-        );
+      const { result, commit } = await commitInTurn(change);
+      if (shared.noteWritten(pagesMax)) onDue?.();
+      await shared.synced(commit);
       return result;
-    } catch (cause) {
-      const error = storeError(cause);
-      if (error.failure === 'fatal') fail(error);
-      throw error;
     } finally {
-      lock.release();
+      underWay.delete(ended.promise);
       ended.resolve();
     }
+  }
+
+  async function commitInTurn<T>(change: () => T): Promise<{ result: T; commit: number }> {
+    await shared.acquire();
+    try {
+      const failure = shared.failure();
+      if (failure) throw failure;
+      shared.demandRoom();
+      if (!tryBegin(db)) await beginLater();
+      return { result: commitOrRollBack(db, change), commit: shared.numberCommit() };
+    } catch (cause) {
+      const error = storeError(cause);
+      if (error.failure === 'fatal') shared.fail(error);
+      throw error;
+    } finally {
+      await syncIfLast();
+      shared.lock.release();
+    }
+  }
+
+  /** The last of the threads that wait for the lock syncs for all of them. */
+  async function syncIfLast(): Promise<void> {
+    if (!shared.mustSync()) return;
+    const error = await syncError();
+    if (error) shared.fail(error);
+    else shared.noteSynced();
+  }
+
+  async function syncError(): Promise<StoreError | undefined> {
+    try {
+      await sync(descriptor);
+    } catch (cause) {
+      const reason = (cause as Error).message;
+      return new StoreError('fatal', `the sync of the WAL has failed (${reason})`, { cause });
+    }
+    // A write to a removed or replaced file is lost.
+    if (identityOf(path) === identity && identityOf(walPath) === walIdentity) return undefined;
+    const replaced = `the files of the store at ${path} have been removed or replaced`;
+    return new StoreError('fatal', `${replaced} while it was open`);
   }
 
   /** Tries every millisecond, as `inTransaction` does. */
@@ -82,14 +108,10 @@ export function openWriter(
 
   return {
     transact,
-    /** Waits for the transaction of this thread that is under way. */
+    /** Waits for the transactions of this thread that are under way. */
     async close(): Promise<void> {
-      await underWay;
+      await Promise.all(underWay);
       closeSync(descriptor);
     },
   };
-}
-
-function failSync(cause: Error): never {
-  throw new StoreError('fatal', `the sync of the WAL has failed (${cause.message})`, { cause });
 }

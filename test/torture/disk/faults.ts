@@ -26,7 +26,7 @@ const faultKinds = {
   write: { code: 'w', nthMax: 200 },
   'checkpoint write': { code: 'W', nthMax: 20 },
   sync: { code: 's', nthMax: 200 },
-  'checkpoint sync': { code: 'S', nthMax: 2 },
+  'checkpoint sync': { code: 'S', nthMax: 6 },
 } as const;
 
 export interface Fault {

@@ -121,9 +121,12 @@ export function startRecorded(
   { disk, library, trace, variables }: RecordedServer,
 ): Promise<RunningServer> {
   const recorder = { LD_PRELOAD: library, RECORDER_FOLDER: disk, RECORDER_TRACE: trace };
+  // Threads share syncs, and a machine with few cores has one thread.
+  const settings = { PLANT_STORE_HTTP_THREADS: '2' };
   const store = join(disk, storeFolder, 'plants.db');
   return startServer({ after: (cleanup) => owner.defer(() => void cleanup()) }, store, [], {
     ...recorder,
+    ...settings,
     ...variables,
   });
 }
