@@ -65,6 +65,7 @@ async function build(output: string): Promise<string> {
   for (const name of ['compose.yaml', 'compose.several.yaml', 'compose.litestream.yaml'])
     copyFileSync(join('packaging/container', name), to(name));
   copyFileSync('packaging/litestream.yml', to('litestream.yml'));
+  copyFileSync('packaging/kubernetes/plant-store.yaml', to('plant-store.yaml'));
   writeFileSync(to('plant-store.cdx.json'), softwareBill(epoch));
   return output;
 }

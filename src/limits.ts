@@ -81,6 +81,8 @@ export const limits = {
     /** Refusals with a line in one interval. One line counts the others. */
     refusalLinesMax: 10,
     logSummaryMs: second,
+    /** Interval of the lines of an outage. */
+    outageLineMs: 60 * second,
     logLinesMax: 2_000,
     logRetryMs: 100,
     /** The count of dropped lines ends here. */

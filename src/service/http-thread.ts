@@ -23,7 +23,7 @@ import type {
   HttpThreadOrder,
   HttpThreadReport,
 } from './http-thread-control.ts';
-import { type Log, type LogEvents, logEvents, openThreadLog } from './log.ts';
+import { isOutageOnly, type Log, type LogEvents, logEvents, openThreadLog } from './log.ts';
 import { observeCreates, observeRefusals } from './observer.ts';
 import { reportRequests } from './request-reports.ts';
 
@@ -74,7 +74,8 @@ async function serve({ config, ...shared }: HttpThreadOptions, log: Log) {
   const store = starting.use(
     await engineOf(config.store).join(shared.store, { ...config, callMs: config.commitMs }),
   );
-  const onError = (message: string, error: unknown) => log.error({ err: error }, message);
+  const onError = (message: string, error: unknown) =>
+    log[isOutageOnly(error as Error) ? 'debug' : 'error']({ err: error }, message);
   const requestIdPrefix = newRequestIdPrefix(Date.now());
   const requests = starting.use(
     reportRequests(requestIdPrefix, Date.now, (reported) => report({ requests: reported })),

@@ -1,6 +1,7 @@
 import { type ProblemName, problems } from '../contract/problems.ts';
 import type { ListenerEvents } from '../http/exchange.ts';
 import { limits } from '../limits.ts';
+import type { StoreError } from '../store/errors.ts';
 import { sharedCounters } from '../threads/shared-counter.ts';
 import { boundedLines, type LineMemory, lineMemory, openLineWriter } from './line-writer.ts';
 import { observedOf } from './observer.ts';
@@ -90,6 +91,12 @@ async function textOf(colorize: boolean): Promise<(line: string) => string> {
   return pretty.prettyFactory({ colorize, ignore: 'pid', translateTime: 'SYS:HH:MM:ss' });
 }
 
+/** Whether the lines of an outage have all that is known. */
+export function isOutageOnly(error: Error | StoreError): boolean {
+  const isOutage = 'failure' in error && error.failure === 'unavailable';
+  return isOutage && messageOf(error) === error.message;
+}
+
 export interface LogEvents extends ListenerEvents {
   transactionFailed(error: Error, plants: number): void;
 }
@@ -97,7 +104,8 @@ export interface LogEvents extends ListenerEvents {
 /**
  * Logs events that may come ten thousand times a second. In each interval
  * (`limits.service.logSummaryMs`), the first refusals have lines at `info`, all others at `debug`,
- * and one line at its end counts the others. Of the failed transactions, the first has a line.
+ * and one line at its end counts the others. Of the failed transactions, the first has a line. What
+ * the lines of an outage tell (`watchStore`) has its own at `debug` only.
  *
  * @param threads among which `limits.service.refusalLinesMax` is divided
  */
@@ -125,9 +133,10 @@ export function logEvents(log: Log, threads: number): Disposable & LogEvents {
   const summarizing = setInterval(summarize, limits.service.logSummaryMs);
   return {
     refused({ problem, message, cause }, exchange) {
-      const hasLine = lines < linesMax;
+      const isOutage = problem === 'storeUnavailable';
+      const hasLine = !isOutage && lines < linesMax;
       if (hasLine) lines += 1;
-      else refusals.set(problem, (refusals.get(problem) ?? 0) + 1);
+      else if (!isOutage) refusals.set(problem, (refusals.get(problem) ?? 0) + 1);
       const { code } = problems[problem];
       // Read only where the line is logged: the address takes a system call.
       const fields = {
@@ -146,6 +155,7 @@ export function logEvents(log: Log, threads: number): Disposable & LogEvents {
     failed: (err, { requestId, label }) =>
       log.error({ requestId, err, ...traceFields(label) }, 'a request has met a defect'),
     transactionFailed(error, plants) {
+      if (isOutageOnly(error)) return log.debug({ err: error, plants }, 'a transaction has failed');
       failures += 1;
       if (failures === 1) log.error({ err: error, plants }, 'a transaction has failed');
     },

@@ -8,7 +8,7 @@ import type { ListenerEvents } from '../http/exchange.ts';
 import { limits } from '../limits.ts';
 import type { BackupDesk } from '../ops/api/backups.ts';
 import { createHealth, type Phase, type Space } from '../ops/health/health.ts';
-import { startHeartbeat } from '../ops/health/heartbeat.ts';
+import { type Heartbeat, startHeartbeat } from '../ops/health/heartbeat.ts';
 import { probes } from '../ops/health/probes.ts';
 import { listenForOperators } from '../ops/listener.ts';
 import { bestEffort } from '../ops/loading.ts';
@@ -34,7 +34,8 @@ import type { SharedCounter } from '../threads/shared-counter.ts';
 import type { CertificateWatch } from './certificate.ts';
 import type { OperatorConfig } from './config.ts';
 import type { HttpThread } from './http-thread-control.ts';
-import type { Log } from './log.ts';
+import { isOutageOnly, type Log } from './log.ts';
+import type { StoreWatch } from './store-watch.ts';
 
 export interface OperatorOptions {
   readonly config: OperatorConfig & {
@@ -47,6 +48,7 @@ export interface OperatorOptions {
   readonly log: Log;
   readonly certificates: Certificates;
   readonly tokenFigures: TokenFigureTable;
+  readonly storeWatch: StoreWatch;
   readonly refusedRequests: RefusedRequests;
   readonly backups: BackupDesk | undefined;
   readonly counters: Readonly<
@@ -63,19 +65,21 @@ export type Operator = Awaited<ReturnType<typeof openOperator>>;
 
 /** The operators' side of a service. Disposing of it closes the operators' listener. */
 export async function openOperator(options: OperatorOptions) {
-  const { config, store, log } = options;
+  const { config, store, log, storeWatch } = options;
   const { opsPort, settings } = config;
-  if (opsPort === 'off')
+  await using starting = new AsyncDisposableStack();
+  const heartbeat = starting.use(startHeartbeat(() => storeWatch.beat(store)));
+  if (opsPort === 'off') {
+    const watching = starting.move();
     return {
       url: undefined,
       knowsReadiness: Promise.resolve(),
       enter() {},
-      async [Symbol.asyncDispose]() {},
+      [Symbol.asyncDispose]: () => watching.disposeAsync(),
     };
-
-  await using starting = new AsyncDisposableStack();
+  }
   let phase: Phase = 'starting';
-  const { figures, begun, ...shown } = observe(options, () => phase, starting);
+  const { figures, begun, ...shown } = observe(options, heartbeat, () => phase, starting);
   const listener = await listenForOperators({
     ...config,
     opsPort,
@@ -146,7 +150,12 @@ function inForce(
   });
 }
 
-function observe(options: OperatorOptions, phase: () => Phase, starting: AsyncDisposableStack) {
+function observe(
+  options: OperatorOptions,
+  heartbeat: Heartbeat,
+  phase: () => Phase,
+  starting: AsyncDisposableStack,
+) {
   const { config, store, log, counters, certificates, tokenFigures } = options;
   const { queuePlantsMax, connectionsMax } = config;
   const [queuePlants, connections] = [counters.queuedPlants.count, counters.connections.count];
@@ -157,7 +166,6 @@ function observe(options: OperatorOptions, phase: () => Phase, starting: AsyncDi
       mainLagSeconds = seconds;
     }),
   );
-  const heartbeat = starting.use(startHeartbeat(() => store.beat(Date.now())));
   const threads = options.httpThreads.map(({ ping }) => starting.use(startHeartbeat(ping)));
   const begun = Promise.all([heartbeat, ...threads].map((one) => one.begun));
   const samples = starting.use(startSamples({ httpThreads, queuePlants, connections }));
@@ -175,6 +183,8 @@ function observe(options: OperatorOptions, phase: () => Phase, starting: AsyncDi
     queuePlants,
     queuePlantsMax,
     phase,
+    promise: store.promise,
+    weakerSinceMs: options.storeWatch.weakerSinceMs,
     recentCreates: samples.recentCreates,
   });
   const ofStore = { sizes, health, lastBackup, lastRun, plants, liveTokens, tokenFigures };
@@ -245,7 +255,7 @@ function openReader(location: StoreLocation, log: Log): ReaderThread {
   return openReaderThread(
     () => startThread('reader-thread', { workerData: location, resourceLimits }),
     (err) =>
-      log.error(
+      log[isOutageOnly(err) ? 'debug' : 'error'](
         { err },
         'the thread that reads the store has failed; the next read starts another',
       ),

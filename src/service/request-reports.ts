@@ -4,10 +4,13 @@ import { type Exchange, requestIdOf } from '../http/exchange.ts';
 import { limits } from '../limits.ts';
 import type { RefusedRequest } from '../ops/contract.ts';
 import { observedOf } from './observer.ts';
+import { type StoreFailure, steadyMs } from './store-watch.ts';
 
 export interface RequestReport {
   readonly tokens: readonly RequestCounts[];
   readonly refusals: readonly RefusedRequest[];
+  /** Of the requests that were refused with 50301. */
+  readonly failure: StoreFailure | undefined;
 }
 
 /** Counts by token and gathers refusals on one thread, and reports both once a second at most. */
@@ -21,6 +24,7 @@ export function reportRequests(
   const changed: Tally[] = [];
   /** Their other texts are made once a second, for those that are kept: a note takes 0.2 µs. */
   let refusals: ReturnType<typeof noted>[] = [];
+  let failure: StoreFailure | undefined;
 
   function reportNow(): void {
     const tokens = changed.splice(0).map((tally) => tally.take());
@@ -32,8 +36,9 @@ export function reportRequests(
         ...texts,
       }),
     );
+    if (tokens.length + refused.length > 0) report({ tokens, refusals: refused, failure });
     refusals = [];
-    if (tokens.length + refused.length > 0) report({ tokens, refusals: refused });
+    failure = undefined;
   }
 
   const reporting = setInterval(reportNow, limits.ops.samplesEveryMs);
@@ -41,6 +46,7 @@ export function reportRequests(
     newTally: (id: number, name: string) => new Tally(id, name, changed),
     noteRefusal(refusal: Refusal, exchange: Exchange): void {
       refusals.push(noted(refusal, exchange, now()));
+      if (refusal.problem === 'storeUnavailable') failure = failureAfter(failure, refusal);
       if (refusals.length > 2 * refusalsKept) refusals.splice(0, refusalsKept);
     },
     [Symbol.dispose]() {
@@ -48,6 +54,12 @@ export function reportRequests(
       reportNow();
     },
   };
+}
+
+function failureAfter(before: StoreFailure | undefined, { cause, message }: Refusal): StoreFailure {
+  const atMs = steadyMs();
+  const { sinceMs = atMs, refused = 0 } = before ?? {};
+  return { reason: cause ?? message, sinceMs, untilMs: atMs, refused: refused + 1 };
 }
 
 function noted({ problem, message }: Refusal, exchange: Exchange, atMs: number) {

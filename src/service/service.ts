@@ -15,6 +15,7 @@ import type { Log, ServiceLog } from './log.ts';
 import type { Operator, OperatorOptions } from './operator.ts';
 import type { RequestReport } from './request-reports.ts';
 import { reservePort } from './reserve-port.ts';
+import { watchStore } from './store-watch.ts';
 
 /** The port for operators cannot be opened. The cause is the error of listen(2). */
 export class OperatorPortError extends Error {
@@ -46,7 +47,9 @@ export async function startService(
   const operatorModule = import('./operator.ts');
   const tokenFigures = tabulateTokens();
   const refusedRequests = rememberRefusals();
-  const onRequests = ({ tokens, refusals }: RequestReport) => {
+  const storeWatch = starting.use(watchStore(log));
+  const onRequests = ({ tokens, refusals, failure }: RequestReport) => {
+    if (failure) storeWatch.failed(failure);
     tokenFigures.note(tokens, Date.now());
     refusedRequests.add(refusals);
   };
@@ -74,6 +77,7 @@ export async function startService(
       log,
       certificates,
       tokenFigures,
+      storeWatch,
       refusedRequests,
       backups,
       counters: sharedCounters(counters),

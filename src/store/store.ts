@@ -66,6 +66,8 @@ export interface CommitPromise {
    * disk of the server, so it survives a power cut. `lost`: a crash may take it.
    */
   readonly level: 'kept' | 'kept here' | 'lost';
+  /** Disks that have each plant before its 200. */
+  readonly disks: number;
   /** A sentence for an operator, without its full stop. */
   readonly says: string;
 }

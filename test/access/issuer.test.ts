@@ -56,7 +56,7 @@ const wrong: Record<string, [replies: Record<string, unknown>, says: RegExp]> = 
   ],
   'with a reply that is too large': [
     { [oidc]: metadata, '/jwks': ' '.repeat(limits.jwt.fetchBytesMax + 1) },
-    /cannot read .*jwks \(more than 262144 bytes\)$/,
+    /cannot read .*jwks \(more than 256 KiB\)$/,
   ],
 };
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createHealth } from '../../src/ops/health/health.ts';
+import { watchStore } from '../../src/service/store-watch.ts';
 
 test('readiness tells the state of the store after the disk has answered', async () => {
   const disk = Promise.withResolvers<undefined>();
@@ -13,9 +14,42 @@ test('readiness tells the state of the store after the disk has answered', async
     queuePlants: () => 0,
     queuePlantsMax: 1,
     phase: () => 'open',
+    promise: () => undefined,
+    weakerSinceMs: () => undefined,
   });
   const checked = health.check();
   failures = { count: 10, reason: 'away' };
   disk.resolve(undefined);
   assert.equal((await checked).ready, false);
+});
+
+test('an outage has a line when it begins, one a minute, and one when it is over', async () => {
+  let nowMs = 0;
+  const lines: string[] = [];
+  const note = (_fields: object, message: string) => void lines.push(message);
+  const watch = watchStore(
+    { debug: note, info: note, warn: note, error: note, fatal: note },
+    () => nowMs,
+  );
+  let isAway = true;
+  const store = {
+    beat: async () => (isAway ? Promise.reject(new Error('away')) : undefined),
+    promise: () => undefined,
+  };
+  for (let second = 0; second < 130; second += 1) {
+    await watch.beat(store).catch(() => undefined);
+    watch.failed({ reason: 'gone', sinceMs: nowMs, untilMs: nowMs, refused: 3 });
+    nowMs += 1_000;
+  }
+  isAway = false;
+  for (let beat = 0; beat < 3; beat += 1) {
+    await watch.beat(store);
+    nowMs += 2_000;
+  }
+  assert.deepEqual(lines, [
+    'clients get 503 with code 50301: away; a retry is safe',
+    'clients have got 503 with code 50301 for 60 s: away',
+    'clients have got 503 with code 50301 for 2 min: away',
+    'creates are stored again after 129.0 s; requests refused: 390',
+  ]);
 });

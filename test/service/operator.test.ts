@@ -270,7 +270,8 @@ test('the dashboard and the alerts name metrics that there are', async () => {
   // The plants are counted a moment after the start, and tokens every second.
   const isWhole = () => /^plant_store_token_creates_total.*^plant_store_plants /ms.test(found.body);
   for (; !isWhole(); found = await metrics(opsUrl)) await pause();
-  assertMonitored([...metricNames(found.body), 'plant_store_database_connections']);
+  const ofDatabase = ['plant_store_database_connections', 'plant_store_promised_disks'];
+  assertMonitored([...metricNames(found.body), ...ofDatabase]);
 });
 
 test('the alerts have the bounds of the service', () => {

@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { limits } from '../../src/limits.ts';
+import type { Matter, Readiness } from '../../src/ops/contract.ts';
+import { ask, signIn } from '../helpers/operators.ts';
+import { pause } from '../helpers/pause.ts';
 import { nameOfDatabase } from '../helpers/postgres.ts';
 import { startPair, untilRow } from '../helpers/postgres-pair.ts';
 import { create, createdAtLast, oneThread, startServer } from '../helpers/program.ts';
+import { storedToken } from '../helpers/stored-token.ts';
 import { underWay } from '../helpers/under-way.ts';
 import { plantsIn } from '../torture/history/stored.ts';
 
@@ -35,6 +39,40 @@ test('a plant that no standby has is not acknowledged, also not to a retry that 
   await createdAtLast(plantsUrl, alder);
   assert.equal(await status({ ...alder, tag: 'Alnus' }), 400);
   assert.equal((await plantsIn(ofImpatient)).size, 2);
+});
+
+test('a running node tells when the database drops its standbys, and when it waits for them again', async (t) => {
+  const { primary } = pair;
+  const url = await primary.makeDatabase();
+  const node = await startServer(t, url, oneThread);
+  const { opsUrl, logged, stderr } = node;
+  const cookie = await signIn(node, {
+    token: await storedToken(url, 'alice', { role: 'operate' }),
+  });
+  const promised = async () => {
+    const { checks } = (await (await fetch(`${opsUrl}readyz`)).json()) as Readiness;
+    const metrics = await (await fetch(`${opsUrl}metrics`)).text();
+    const { level, says = '' } = checks.find(({ name }) => name === 'promise') ?? {};
+    return [/^plant_store_promised_disks (.*)$/m.exec(metrics)?.[1], level, says.slice(0, 22)];
+  };
+  assert.deepEqual(await promised(), ['2', 'ok', 'a 200 means: each plan']);
+  const setStandbys = async (names: string) => {
+    await primary.query(`ALTER SYSTEM SET synchronous_standby_names = '${names}'`);
+    await primary.query('SELECT pg_reload_conf()');
+  };
+
+  await setStandbys('');
+  await logged((text) => /"warn".*a 200 means less from now on: .* on the disk of the /.test(text));
+  assert.deepEqual(await promised(), ['1', 'warning', 'a 200 means less since']);
+  const needAttention = async (): Promise<Matter[]> =>
+    (await ask(node, 'GET api/overview', { cookie })).body.attention;
+  while (!(await needAttention()).some(({ says }) => says.startsWith('promise: a 200 means less')))
+    await pause();
+
+  await setStandbys('*');
+  await logged((text) => /"info".*a 200 means more from now on: .*_names='\*'/.test(text));
+  assert.deepEqual(await promised(), ['2', 'ok', 'a 200 means: each plan']);
+  assert.equal(stderr().match(/from now on/g)?.length, 2);
 });
 
 test('a plant whose commit is told to wait for standbys no longer is not acknowledged', async (t) => {

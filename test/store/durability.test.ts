@@ -13,29 +13,37 @@ const usual: SessionSettings = {
 };
 const standbys = { synchronousStandbyNames: 'ANY 1 (a, b)' };
 
-const promises: Record<string, [Partial<SessionSettings>, CommitPromise['level'], RegExp]> = {
+const promises: Record<
+  string,
+  [settings: Partial<SessionSettings>, level: CommitPromise['level'], disks: number, says: RegExp]
+> = {
   'by itself': [
     {},
     'kept here',
+    1,
     /on the disk of the server .* a standby that takes over may lack the last ones$/,
   ],
   'with standbys': [
     standbys,
     'kept',
+    2,
     /the disk of the server .* the disks of as many standbys as synchronous_standby_names='ANY 1 \(a, b\)'/,
   ],
-  'that does not sync': [{ ...standbys, fsync: 'off' }, 'lost', /fsync=off/],
+  'with a list of standbys': [{ synchronousStandbyNames: 'a, b' }, 'kept', 2, /'a, b' asks for/],
+  'with two standbys': [{ synchronousStandbyNames: '2 (a, b, c)' }, 'kept', 3, /'2 \(a, b, c\)'/],
+  'that does not sync': [{ ...standbys, fsync: 'off' }, 'lost', 0, /fsync=off/],
   'with pages that may tear': [
     { fullPageWrites: 'off' },
     'kept here',
+    1,
     /on the disk of the server .*; full_page_writes=off is only safe/,
   ],
 };
 
-for (const [what, [settings, level, says]] of Object.entries(promises)) {
+for (const [what, [settings, level, disks, says]] of Object.entries(promises)) {
   test(`a commit of a server ${what} is ${level}`, () => {
     const promise = commitPromise({ ...usual, ...settings });
-    assert.equal(promise.level, level);
+    assert.deepEqual([promise.level, promise.disks], [level, disks]);
     assert.match(promise.says, says);
   });
 }

@@ -1,5 +1,6 @@
 import { limits } from '../../limits.ts';
 import { numberText, sizeText } from '../../quantity-text.ts';
+import type { CommitPromise } from '../../store/store.ts';
 import type { Check, Readiness } from '../contract.ts';
 import { bestEffort } from '../loading.ts';
 import type { Samples } from '../metrics/samples.ts';
@@ -21,6 +22,10 @@ export interface HealthSources {
   readonly queuePlants: () => number;
   readonly queuePlantsMax: number;
   readonly phase: () => Phase;
+  /** Undefined for a file: what a 200 means never changes. */
+  readonly promise: () => CommitPromise | undefined;
+  /** Since when a 200 means less than before, in ms since the epoch. */
+  readonly weakerSinceMs: () => number | undefined;
 }
 
 export type Phase = 'starting' | 'open' | 'stopping';
@@ -76,6 +81,17 @@ export function createHealth(sources: HealthSources) {
     ];
   }
 
+  function promise(): Check[] {
+    const current = sources.promise();
+    if (current === undefined) return [];
+    const { level, says } = current;
+    const sinceMs = sources.weakerSinceMs();
+    if (sinceMs === undefined)
+      return [check('promise', level === 'lost' ? 'warning' : 'ok', `a 200 means: ${says}`)];
+    const since = new Date(sinceMs).toISOString();
+    return [check('promise', 'warning', `a 200 means less since ${since}: ${says}`)];
+  }
+
   function queue(): Check {
     const plants = sources.queuePlants();
     const of = `${numberText(plants)} of ${numberText(sources.queuePlantsMax)}`;
@@ -100,7 +116,7 @@ export function createHealth(sources: HealthSources) {
     async check(): Promise<Readiness> {
       // Before the others: a file system may answer late.
       const ofDisk = await disk();
-      const checks = [writes(), ...ofDisk, queue(), service()];
+      const checks = [writes(), ...promise(), ...ofDisk, queue(), service()];
       return { ready: checks.every(({ ok }) => ok), checks };
     },
   };

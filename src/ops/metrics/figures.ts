@@ -82,6 +82,7 @@ export async function gatherFigures(sources: FigureSources) {
     backupAgeSeconds: backup && (Date.now() - backup.finishedAtMs) / 1_000,
     missingPlants: backup && missingPlants(backup, plants),
     databaseConnections: store.metrics.connections(),
+    promisedDisks: store.promise()?.disks,
     tokens,
     liveTokens,
     backupFailed: lastRun && lastRun.fault !== null,

@@ -16,6 +16,7 @@ interface Line {
 const help = {
   plant_store_info: 'Version of the service.',
   plant_store_ready: 'Whether creates are stored now, as in /readyz.',
+  plant_store_promised_disks: 'Disks that have each plant before its 200; 0: a crash may take it.',
   plant_store_heartbeat_age_seconds: 'Time since the start of the last heartbeat that was stored.',
   plant_store_certificate_expires_seconds:
     'End of the TLS certificate in force, in seconds since the epoch.',
@@ -187,6 +188,7 @@ function ofStore({ sizes, tokens, backupFailed, ...figures }: Figures): Values {
   return {
     plant_store_plants: figures.plants,
     plant_store_database_bytes: sizes?.plantsBytes,
+    plant_store_promised_disks: figures.promisedDisks,
     plant_store_database_connections: figures.databaseConnections,
     plant_store_log_bytes: sizes?.logBytes,
     plant_store_disk_free_bytes: sizes?.freeBytes,

@@ -92,12 +92,19 @@ function initialSetting(name: string): string {
   return `(SELECT reset_val FROM pg_settings WHERE name = '${name}')`;
 }
 
+/** What decides the promise of a commit. Each may change while a session goes on. */
+export type PromiseSettings = Pick<
+  SessionSettings,
+  'fsync' | 'fullPageWrites' | 'synchronousStandbyNames'
+>;
+
 /** Sources: runtime-config-wal.html and runtime-config-replication.html. */
-export function commitPromise(settings: SessionSettings): CommitPromise {
+export function commitPromise(settings: PromiseSettings): CommitPromise {
   const { fsync, fullPageWrites, synchronousStandbyNames: standbys } = settings;
   if (fsync === 'off')
     return {
       level: 'lost',
+      disks: 0,
       says: 'with fsync=off, a crash of the machine may take any plant and damage the database',
     };
   const others = standbys
@@ -105,10 +112,17 @@ export function commitPromise(settings: SessionSettings): CommitPromise {
     : '; a standby that takes over may lack the last ones';
   return {
     level: standbys ? 'kept' : 'kept here',
+    disks: 1 + standbysAskedFor(standbys),
     says:
       `each plant is on the disk of the server before it is acknowledged${others}` +
       (fullPageWrites === 'off' ? tornPages : ''),
   };
+}
+
+/** `ANY 2 (a, b, c)` asks for two, and a list without a number for one. */
+function standbysAskedFor(names: string): number {
+  if (names === '') return 0;
+  return Number(/^\s*(?:(?:FIRST|ANY)\s+)?(\d+)\s*\(/i.exec(names)?.[1] ?? 1);
 }
 
 const tornPages =

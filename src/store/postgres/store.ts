@@ -15,7 +15,7 @@ import { createPlants } from './plants.ts';
 import { openPool } from './pool.ts';
 import { demandStore, readerOn } from './reader.ts';
 import { ensureSchema, refuseChangedTables } from './schema.ts';
-import { commitPromise } from './session.ts';
+import { commitPromise, type PromiseSettings } from './session.ts';
 import { plantsBytes } from './size.ts';
 import { runChange } from './steps.ts';
 import type { Query } from './transaction.ts';
@@ -107,7 +107,7 @@ function connected(
   const starving = sharedCounter(share.memory);
   const pool = openPool(connector, connectionsPerThread, starving);
   const node = randomBytes(8).readBigInt64BE();
-  const confirm = (query: Query) => beat(query, node, Date.now());
+  const confirm = async (query: Query) => void (await beat(query, node, Date.now()));
   const store: Store = {
     ...readerOn(location, connector, pool),
     batchesMax: Math.max(1, connectionsPerThread - 1),
@@ -117,18 +117,28 @@ function connected(
         pool.run((query) => createPlants(query, plants, Date.now(), confirm)),
       ),
     ...callsOf(changes, (begin) => pool.run((query) => runChange(query, begin()))),
-    beat: (atMs) => pool.run((query) => beat(query, node, atMs)),
+    async beat(atMs) {
+      promise = commitPromise(await pool.run((query) => beat(query, node, atMs)));
+    },
   };
   return { pool, store, promise: () => promise, pooler: () => pooler };
 }
 
-/** A row for each node: no node waits. `forgetOldBeats` removes rows of stopped nodes. */
-async function beat(query: Query, node: bigint, atMs: number): Promise<void> {
-  await query(
+/**
+ * A row for each node: no node waits. `forgetOldBeats` removes rows of stopped nodes.
+ *
+ * @returns the settings that hold now: a reload may have changed them
+ */
+async function beat(query: Query, node: bigint, atMs: number): Promise<PromiseSettings> {
+  const { rows } = await query(
     `INSERT INTO heartbeat (node, beaten_at) VALUES ($1, $2) ON CONFLICT (node) DO UPDATE
-      SET beaten_at = excluded.beaten_at`,
+      SET beaten_at = excluded.beaten_at
+      RETURNING current_setting('fsync'), current_setting('full_page_writes'),
+        current_setting('synchronous_standby_names')`,
     [node, atMs],
   );
+  const [fsync, fullPageWrites, synchronousStandbyNames] = rows[0] as [string, string, string];
+  return { fsync, fullPageWrites, synchronousStandbyNames };
 }
 
 async function forgetOldBeats(query: Query, nowMs: number): Promise<void> {
