@@ -1,5 +1,5 @@
 import type {
-  BackupList,
+  BackupReply,
   Configuration,
   Credentials,
   Overview,
@@ -51,7 +51,7 @@ export interface State {
   readonly samples: readonly Sample[];
   readonly refusals: readonly RefusedRequest[] | undefined;
   readonly tokens: TokenList | undefined;
-  readonly backups: BackupList | undefined;
+  readonly backups: BackupReply | undefined;
   readonly settings: readonly Setting[] | undefined;
   readonly trouble: Error | undefined;
 }
@@ -116,7 +116,7 @@ const sources = {
   },
   backups: {
     rounds: 1,
-    read: async (_, signal) => ({ backups: await ask<BackupList>('GET', '/backups', { signal }) }),
+    read: async (_, signal) => ({ backups: await ask<BackupReply>('GET', '/backups', { signal }) }),
   },
   configuration: {
     rounds: 60,
