@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { type Manifest, manifestPath } from '../../backup/manifest.ts';
-import { formatBackupName } from '../../backup/name.ts';
+import { formatBackupName } from '../../backup/series.ts';
 import { retentionText } from '../../config/values.ts';
 import { sizeText } from '../../quantity-text.ts';
 import type { StoreLocation } from '../../store/location.ts';

@@ -1,8 +1,12 @@
 import { existsSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { type Manifest, manifestPath, manifestText } from '../../backup/manifest.ts';
-import { parseBackupName } from '../../backup/name.ts';
-import { type BackupInSeries, listSeries, nextInSeries } from '../../backup/series.ts';
+import {
+  type BackupInSeries,
+  listSeries,
+  nextInSeries,
+  parseBackupName,
+} from '../../backup/series.ts';
 import type { Retention } from '../../config/values.ts';
 import { createFileDurably, linkDurably } from '../../disk/files.ts';
 import { limits } from '../../limits.ts';
