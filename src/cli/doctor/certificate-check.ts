@@ -3,7 +3,7 @@ import { getCACertificates, rootCertificates } from 'node:tls';
 import { isOpenToOthers } from '../../disk/files.ts';
 import { limits } from '../../limits.ts';
 import { CertificateError, type TlsFiles } from '../../service/config.ts';
-import { tlsFiles } from '../tls-files.ts';
+import { tlsFiles } from '../flag-groups.ts';
 import { error, type Finding, type NamedFinding, named, ok, warning } from './check.ts';
 
 const dayMs = 86_400_000;
