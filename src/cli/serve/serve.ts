@@ -176,12 +176,8 @@ async function backupsOf(
 }
 
 /** With --reuse-port the kernel would spread clients and operators over both listeners. */
-function demandTwoPorts({
-  host,
-  port,
-  'ops-host': opsHost,
-  'ops-port': opsPort,
-}: ServeValues): void {
+function demandTwoPorts(values: ServeValues): void {
+  const { host, port, 'ops-host': opsHost, 'ops-port': opsPort } = values;
   if (port === 0 || port !== opsPort || host !== opsHost) return;
   throw new UsageError(
     `--port and --ops-port are both ${port} on ${host}; choose another port for one of them`,
