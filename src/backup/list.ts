@@ -10,24 +10,17 @@ type FoundBackups = Pick<BackupList, 'backups' | 'leftOut' | 'fault'>;
 /** Does not block the thread, also if the folder is on a network drive that does not answer. */
 export function openBackupFolder(folder: string, store: string) {
   async function read(): Promise<FoundBackups> {
-    const newestFirst = (await listSeries(folder, store)).reverse();
-    const shown = newestFirst.slice(0, limits.ops.backupsShown);
-    return {
-      backups: shown.map(entryOf),
-      leftOut: newestFirst.length - shown.length,
-      fault: null,
-    };
+    try {
+      const newestFirst = (await listSeries(folder, store)).reverse();
+      const backups = newestFirst.slice(0, limits.ops.backupsShown).map(entryOf);
+      return { backups, leftOut: newestFirst.length - backups.length, fault: null };
+    } catch (error) {
+      if (!isSystemError(error)) throw error;
+      return nothing(`the folder cannot be read (${error.message})`);
+    }
   }
 
-  const readAgain = () =>
-    reused(
-      () =>
-        read().catch((error) => {
-          if (!isSystemError(error)) throw error;
-          return nothing(`the folder cannot be read (${error.message})`);
-        }),
-      limits.ops.backupsEveryMs,
-    );
+  const readAgain = () => reused(read, limits.ops.backupsEveryMs);
   let recent = readAgain();
   return {
     /** @returns what was found in the last `limits.ops.backupsEveryMs` */

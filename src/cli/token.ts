@@ -149,10 +149,12 @@ export const tokenList = command({
     const tokens = byName(await store.listTokens()).map((token) => listed(token, now));
     if (values.json) for (const token of tokens) await terminal.print(JSON.stringify(token));
     else {
-      const { printTable } = await import('./terminal/table.ts');
+      const { openTable } = await import('./terminal/table.ts');
       const moment = (time: string) =>
         terminal.width === undefined ? time : distanceText(time, now);
-      await printTable(tokenColumns(moment), tokens, terminal);
+      const table = openTable(tokenColumns(moment), terminal);
+      for (const token of tokens) await table.add(token);
+      await table.end();
     }
     return 0;
   },

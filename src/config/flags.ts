@@ -23,7 +23,6 @@ import {
   retention,
   scopeToken,
   text,
-  textOrEmpty,
 } from './values.ts';
 
 interface FlagTexts<T> {
@@ -218,7 +217,7 @@ export const flags = {
     help: 'how long the secret before stays in force, such as 24h; 0 ends it at once',
     need: 'For clients that take longer to get the new secret, or a secret that has leaked (0).',
   }),
-  tag: optional('TAG', textOrEmpty, {
+  tag: optional('TAG', (tag) => tag, {
     help: 'only plants with exactly this tag',
     need: 'For the plants of one tag.',
   }),

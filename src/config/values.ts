@@ -14,10 +14,6 @@ export function text(value: string): string {
   return value;
 }
 
-export function textOrEmpty(value: string): string {
-  return value;
-}
-
 export function onOff(value: string): boolean {
   return oneOf(['true', 'false'])(value) === 'true';
 }

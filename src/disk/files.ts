@@ -42,11 +42,9 @@ export function createFileDurably(path: string, content: string, mode: number): 
   try {
     // A killed process with the same id may have left this file. With O_EXCL, no link is followed.
     rmSync(unfinished, { force: true });
-    const descriptor = openSync(
-      unfinished,
-      constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY | writeThrough,
-      mode,
-    );
+    // With O_SYNC, a write returns when it is on disk (open(2)). Windows has no such flag.
+    const { O_CREAT, O_EXCL, O_WRONLY, O_SYNC = 0 } = constants;
+    const descriptor = openSync(unfinished, O_CREAT | O_EXCL | O_WRONLY | O_SYNC, mode);
     writeFileSync(descriptor, content);
     closeSync(descriptor);
     return linkDurably(unfinished, path);
@@ -99,18 +97,11 @@ function demandSmall(stats: Stats, path: string, bytesMax: number): void {
     throw new UnfitFileError(`${path} is larger than ${sizeText(bytesMax)}`);
 }
 
-export function isOpenToOthers(path: string): boolean {
-  return (statSync(path).mode & 0o004) !== 0;
-}
-
 function kindOf(stats: Stats): string {
   if (stats.isFIFO()) return 'a pipe';
   if (stats.isDirectory()) return 'a folder';
   return stats.isSocket() ? 'a socket' : 'a device';
 }
-
-/** A write returns when it is on disk (open(2)). Windows has no such flag. */
-const writeThrough = constants.O_SYNC ?? 0;
 
 /** Makes an empty file. An existing file is left as it is. @param mode as in chmod(2) */
 export function makeFile(path: string, mode: number): void {
@@ -131,11 +122,11 @@ export function linkDurably(file: string, path: string): boolean {
   return isNew;
 }
 
-/** More symbolic links in a row are a loop, as in Linux (path_resolution(7)). */
-const linksMax = 40;
-
-/** Without symbolic links. Neither the path nor the target of a link has to exist. */
-export function withoutLinks(path: string, linksLeft = linksMax): string {
+/**
+ * Without symbolic links. Neither the path nor the target of a link has to exist. More links in a
+ * row are a loop, as in Linux (path_resolution(7)).
+ */
+export function withoutLinks(path: string, linksLeft = 40): string {
   if (linksLeft === 0 || existsSync(path)) return realpathSync(path);
   const absolute = resolve(path);
   if (dirname(absolute) === absolute) return absolute;

@@ -218,17 +218,18 @@ export interface LastRun {
   readonly fault: string | null;
 }
 
+/** Reply of `GET /api/backups`. Null: the service was started without `--backup-to`. */
+export type BackupReply = BackupList | { readonly folder: null };
+
 export interface BackupList {
-  /** Null: the service was started without `--backup-to`, and the list is empty. */
-  readonly folder: string | null;
+  readonly folder: string;
   readonly fault: string | null;
   readonly backups: readonly ListedBackup[];
   readonly leftOut: number;
   /** As `--backup-keep` takes it, such as `1d:1h,30d:1d`. */
-  readonly keep: string | null;
-  /** Null: no backup is scheduled. */
-  readonly everySeconds: number | null;
-  /** Null: never. A time in the past: at once. */
+  readonly keep: string;
+  readonly everySeconds: number;
+  /** Null: the store cannot be read. A time in the past: at once. */
   readonly dueAt: Time | null;
   readonly last: LastRun | null;
   readonly running: RunningBackup | null;

@@ -1,11 +1,10 @@
 import { excerpt } from '../contract/excerpt.ts';
 import { StoreError } from '../store/errors.ts';
-import type { Answer, Handler, OperatorRequest } from './answer.ts';
+import { type Answer, fieldOf, type Handler, type OperatorRequest } from './answer.ts';
 import { type BackupDesk, listBackups, makeBackup } from './api/backups.ts';
 import { answerJson, refuse } from './api/json.ts';
 import { type OverviewSources, showOverview } from './api/overview.ts';
 import { searchPlants } from './api/plants.ts';
-import { refuseOtherSites } from './api/same-origin.ts';
 import {
   type SessionRequest,
   type SignInSources,
@@ -88,6 +87,21 @@ export function openConsole(sources: ConsoleSources): Handler {
     const answered = await answer(request).catch(refuseIfUnavailable);
     return { ...answered, headers: { ...common, ...answered.headers } };
   };
+}
+
+/**
+ * Refuses a request that changes something if a browser sent it for a page of another site. A
+ * browser says so in `Sec-Fetch-Site` or `Origin`; the scheme in `Origin` may be that of a proxy.
+ */
+function refuseOtherSites(request: OperatorRequest): Answer | undefined {
+  if (request.method === 'GET') return undefined;
+  const site = fieldOf(request, 'sec-fetch-site') ?? 'none';
+  const origin = fieldOf(request, 'origin');
+  const isOwn = origin === undefined || URL.parse(origin)?.host === request.url.host;
+  if (isOwn && (site === 'same-origin' || site === 'none')) return undefined;
+  const message =
+    'Only a page of this address may do this. A proxy must pass on the Host header unchanged.';
+  return refuse('otherSite', message);
 }
 
 function missing({ url }: OperatorRequest, methods: readonly string[]): Answer {

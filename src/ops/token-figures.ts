@@ -20,18 +20,14 @@ export const otherTokens = 'all others';
 export function tabulateTokens() {
   const byId = new Map<number, TokenFigures>();
 
-  function add(id: number, figures: TokenFigures): void {
-    const before = byId.get(id);
-    byId.set(id, before === undefined ? figures : sumOf(before, figures));
-  }
-
   return {
     note(counts: readonly RequestCounts[], atMs: number): void {
       for (const { id, ...one } of counts) {
-        const figures = figuresOf(one, atMs);
         const hasRoom = byId.has(id) || byId.size < limits.ops.tokenFiguresMax;
-        if (hasRoom) add(id, figures);
-        else add(otherId, { ...figures, name: otherTokens });
+        const place = hasRoom ? id : otherId;
+        const figures = figuresOf(hasRoom ? one : { ...one, name: otherTokens }, atMs);
+        const before = byId.get(place);
+        byId.set(place, before === undefined ? figures : sumOf(before, figures));
       }
     },
     /** By `Caller.id`: of each secret alone. `otherId` has the tokens beyond the bound. */

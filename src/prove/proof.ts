@@ -16,7 +16,7 @@ import {
 } from './history.ts';
 import { ProofError, type ServerOptions, startServer } from './server.ts';
 
-export type ScratchStore = AsyncDisposable & { readonly location: StoreLocation };
+type ScratchStore = AsyncDisposable & { readonly location: StoreLocation };
 
 export interface ProofOptions extends ServerOptions {
   readonly makeStore: (name: string) => Promise<ScratchStore>;
@@ -153,15 +153,10 @@ function send(agent: Agent, port: number, token: string, body: string): Promise<
   })
     .on('response', (reply) => {
       const { statusCode: status } = reply;
-      text(reply).then(
-        (received) =>
-          resolve(
-            status === 200
-              ? 'acknowledged'
-              : { failure: `the service answered ${status} to a valid plant: ${received}` },
-          ),
-        lost,
-      );
+      text(reply).then((received) => {
+        const failure = `the service answered ${status} to a valid plant: ${received}`;
+        resolve(status === 200 ? 'acknowledged' : { failure });
+      }, lost);
     })
     .on('timeout', () =>
       resolve({ failure: `the service has not answered for ${limits.prove.answerMs / 1_000} s` }),

@@ -1,35 +1,27 @@
 import { availableParallelism } from 'node:os';
 import { limits } from '../limits.ts';
+import type { ServiceConfig } from './config.ts';
 
 /** Too few file descriptors. The message tells the operator what to do. */
 export class DescriptorsError extends Error {
   override readonly name = 'DescriptorsError';
 }
 
-interface Wanted {
-  readonly httpThreads: number | 'auto';
-  readonly opsPort: number | 'off';
-}
-
 /**
  * Bounds threads and connections, so that the process never runs out of file descriptors. Without
  * descriptors it could accept no connection and open no file, and would not see waiting clients.
  */
-export function withinDescriptors({ httpThreads, opsPort }: Wanted): {
-  threadCount: number;
-  connectionsMax: number;
-  opsConnectionsMax: number;
-} {
+export function withinDescriptors({
+  httpThreads,
+  opsPort,
+}: Pick<ServiceConfig, 'httpThreads' | 'opsPort'>) {
   const descriptors = descriptorLimit();
   const opsConnectionsMax = opsPort === 'off' ? 0 : opsConnectionsWithin(descriptors);
   const forOperators =
     opsPort === 'off' ? 0 : limits.service.operatorDescriptors + opsConnectionsMax;
+  const { processDescriptors, httpThreadDescriptors, connectionsMin: needed } = limits.service;
   const leftFor = (threads: number) =>
-    descriptors -
-    limits.service.processDescriptors -
-    forOperators -
-    threads * limits.service.httpThreadDescriptors;
-  const needed = limits.service.connectionsMin;
+    descriptors - processDescriptors - forOperators - threads * httpThreadDescriptors;
   let threadCount = threadsWanted(httpThreads);
   while (httpThreads === 'auto' && threadCount > 1 && leftFor(threadCount) < needed)
     threadCount -= 1;
@@ -45,11 +37,9 @@ export function withinDescriptors({ httpThreads, opsPort }: Wanted): {
 }
 
 function opsConnectionsWithin(descriptors: number): number {
-  const part = Math.floor(descriptors / limits.service.descriptorsPerOpsConnection);
-  return Math.min(
-    Math.max(part, limits.service.opsConnectionsMin),
-    limits.service.opsConnectionsMax,
-  );
+  const { descriptorsPerOpsConnection, opsConnectionsMin, opsConnectionsMax } = limits.service;
+  const part = Math.floor(descriptors / descriptorsPerOpsConnection);
+  return Math.min(Math.max(part, opsConnectionsMin), opsConnectionsMax);
 }
 
 /** Only on Linux does Node deal the connections of a port out among threads. */

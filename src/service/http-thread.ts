@@ -57,10 +57,11 @@ owner.on('message', async (order: HttpThreadOrder) => {
 
 async function serve({ config, ...shared }: HttpThreadOptions, log: Log) {
   await using starting = new AsyncDisposableStack();
-  // First, and so closed last: by then every create has its reply.
+  // First, and so closed last: by then every create has its reply. Most services do not load the
+  // code of traces and JWTs.
   const traces = config.tracesUrl
     ? starting.use(
-        (await loadTraces()).openTraces(
+        (await import('./traces.ts')).openTraces(
           {
             url: config.tracesUrl,
             path: `${config.basePath}/plants`,
@@ -94,7 +95,13 @@ async function serve({ config, ...shared }: HttpThreadOptions, log: Log) {
   const jwts =
     config.jwt &&
     starting.use(
-      (await loadJwts()).openJwtAccess({ store, rules: config.jwt, now: Date.now, log, newTally }),
+      (await import('../access/jwt/jwt-access.ts')).openJwtAccess({
+        store,
+        rules: config.jwt,
+        now: Date.now,
+        log,
+        newTally,
+      }),
     );
   const access = jwts ? withJwts(opaque, jwts) : opaque;
   const logged = starting.use(logEvents(log, config.threadCount));
@@ -138,16 +145,6 @@ async function serve({ config, ...shared }: HttpThreadOptions, log: Log) {
       await running.disposeAsync();
     },
   };
-}
-
-/** Only a service with an identity provider loads the code. */
-function loadJwts() {
-  return import('../access/jwt/jwt-access.ts');
-}
-
-/** Only a service with a collector loads the code. */
-function loadTraces() {
-  return import('./traces.ts');
 }
 
 function createAndLog(store: Store, events: LogEvents) {

@@ -1,15 +1,11 @@
-import { statSync } from 'node:fs';
-import { join, resolve } from 'node:path';
-import { type Manifest, manifestPath } from '../../backup/manifest.ts';
-import { formatBackupName } from '../../backup/name.ts';
+import { resolve } from 'node:path';
+import { manifestPath } from '../../backup/manifest.ts';
 import { retentionText } from '../../config/values.ts';
 import { sizeText } from '../../quantity-text.ts';
-import type { StoreLocation } from '../../store/location.ts';
-import { engineOf } from '../../stores.ts';
-import { command, type Terminal } from '../command.ts';
+import { command } from '../command.ts';
 import { printFigures } from '../terminal/figures.ts';
 import { plantsText } from '../terminal/progress.ts';
-import { backUpIntoFolder, makeBackup, recordBackup, refuseTakenName } from './make.ts';
+import { backUpIntoFolder, backUpTo } from './make.ts';
 
 export const backup = command({
   positionals: ['DEST'],
@@ -24,37 +20,18 @@ export const backup = command({
   ],
   async run({ values: { store, keep, json }, positionals: [destination = ''] }, terminal) {
     const path = resolve(destination);
-    if (keep !== undefined) {
-      const { file, ...figures } = await backUpIntoFolder(path, keep, store, terminal);
-      printFigures({ file }, figures, json, terminal);
-      noteBackup(file, figures, terminal);
-      if (figures.warning !== undefined) terminal.note(figures.warning, 'warning');
-      // News, also if the removed backup was made a minute ago.
-      if (figures.removed > 0)
-        terminal.note(
-          `Older backups removed by --keep ${retentionText(keep)}: ${figures.removed}.`,
-        );
-      return 0;
-    }
-    const startedAt = new Date();
-    const file = backupPath(path, store, startedAt);
-    refuseTakenName(file, store);
-    const manifest = await makeBackup(store, file, startedAt, terminal);
-    await recordBackup(store, file, manifest, terminal);
-    printFigures({ file }, manifest, json, terminal);
-    noteBackup(file, manifest, terminal);
+    const { file, ...figures } = await (keep === undefined
+      ? backUpTo(path, store, terminal)
+      : backUpIntoFolder(path, keep, store, terminal));
+    printFigures({ file }, figures, json, terminal);
+    terminal.note(
+      `The backup is sound: ${plantsText(figures.plants)}, ${sizeText(figures.bytes)}. It is ` +
+        `${file}, and its manifest ${manifestPath(file)}.`,
+    );
+    if (figures.warning !== undefined) terminal.note(figures.warning, 'warning');
+    // News, also if the removed backup was made a minute ago.
+    if (keep && figures.removed)
+      terminal.note(`Older backups removed by --keep ${retentionText(keep)}: ${figures.removed}.`);
     return 0;
   },
 });
-
-function noteBackup(file: string, { plants, bytes }: Manifest, terminal: Terminal): void {
-  terminal.note(
-    `The backup is sound: ${plantsText(plants)}, ${sizeText(bytes)}. It is ${file}, and ` +
-      `its manifest ${manifestPath(file)}.`,
-  );
-}
-
-function backupPath(destination: string, store: StoreLocation, at: Date): string {
-  if (!statSync(destination, { throwIfNoEntry: false })?.isDirectory()) return destination;
-  return join(destination, formatBackupName({ store: engineOf(store).backupName, at }));
-}

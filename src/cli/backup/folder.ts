@@ -2,8 +2,14 @@ import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { manifestEnding, manifestPath } from '../../backup/manifest.ts';
-import { formatBackupName, parseBackupName } from '../../backup/name.ts';
-import { type BackupInSeries, backupsIn, listSeries, unkept } from '../../backup/series.ts';
+import {
+  type BackupInSeries,
+  backupsIn,
+  formatBackupName,
+  listSeries,
+  parseBackupName,
+  unkept,
+} from '../../backup/series.ts';
 import type { Retention } from '../../config/values.ts';
 import { removeFileDurably } from '../../disk/files.ts';
 import { limits } from '../../limits.ts';

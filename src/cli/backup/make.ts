@@ -1,8 +1,13 @@
 import { existsSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { type Manifest, manifestPath, manifestText } from '../../backup/manifest.ts';
-import { parseBackupName } from '../../backup/name.ts';
-import { type BackupInSeries, listSeries, nextInSeries } from '../../backup/series.ts';
+import {
+  type BackupInSeries,
+  formatBackupName,
+  listSeries,
+  nextInSeries,
+  parseBackupName,
+} from '../../backup/series.ts';
 import type { Retention } from '../../config/values.ts';
 import { createFileDurably, linkDurably } from '../../disk/files.ts';
 import { limits } from '../../limits.ts';
@@ -12,7 +17,7 @@ import { StoreError, StoreOpenError } from '../../store/errors.ts';
 import { fileLocation, type StoreLocation } from '../../store/location.ts';
 import { commandFor, engineOf, openExistingStore, sqliteEngine } from '../../stores.ts';
 import { CommandError, type Terminal } from '../command.ts';
-import { differencesOf, makeStoreCopy } from '../transfer/store-copy.ts';
+import { demandSame, makeStoreCopy } from '../transfer/store-copy.ts';
 import { refuseStoreFile } from '../transfer/store-files.ts';
 import {
   compareWithBackup,
@@ -23,6 +28,33 @@ import {
 } from './check.ts';
 import { claimFolder, nextName, thinBackups, unfinishedPath } from './folder.ts';
 import { withUnfinishedFolder } from './unfinished-folder.ts';
+
+/** A backup as the command prints it. */
+interface MadeBackup extends Manifest {
+  readonly file: string;
+  /** Older backups that were removed from the folder. */
+  readonly removed?: number;
+  readonly warning?: string;
+}
+
+/** Makes a backup in the file, or in the folder under a new name. @throws as `makeBackup` */
+export async function backUpTo(
+  destination: string,
+  location: StoreLocation,
+  terminal: Terminal,
+): Promise<MadeBackup> {
+  const at = new Date();
+  const isFolder = statSync(destination, { throwIfNoEntry: false })?.isDirectory();
+  const store = engineOf(location).backupName;
+  const file = isFolder ? join(destination, formatBackupName({ store, at })) : destination;
+  for (const name of [file, manifestPath(file)]) {
+    if (existsSync(name)) throw nameTaken(name);
+    refuseStoreFile(name, location);
+  }
+  const manifest = await makeBackup(location, file, at, terminal);
+  await recordBackup(location, file, manifest, terminal);
+  return { file, ...manifest };
+}
 
 /**
  * Adds a backup to the folder, and then removes the backups that no rule keeps.
@@ -38,7 +70,7 @@ export async function backUpIntoFolder(
   rules: Retention,
   location: StoreLocation,
   terminal: Terminal,
-) {
+): Promise<MadeBackup> {
   if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory())
     throw new CommandError(
       `there is no folder ${folder}, in which the backups are kept; make the folder`,
@@ -64,7 +96,7 @@ export async function backUpIntoFolder(
   const made = { file, ...manifest };
   if (doubts.length > 0)
     return { ...made, removed: 0, warning: `No older backup was removed: ${doubts.join('; ')}.` };
-  return { ...made, removed: await thinBackups(folder, store, rules), warning: undefined };
+  return { ...made, removed: await thinBackups(folder, store, rules) };
 }
 
 /**
@@ -110,13 +142,6 @@ async function compareWithSeries(
   return doubts;
 }
 
-export function refuseTakenName(path: string, store: StoreLocation): void {
-  for (const name of [path, manifestPath(path)]) {
-    if (existsSync(name)) throw nameTaken(name);
-    refuseStoreFile(name, [store]);
-  }
-}
-
 /**
  * Copies the store to `path`, checks the copy, and writes its manifest, durably.
  *
@@ -145,7 +170,12 @@ export function makeBackup(
         throw new CommandError(
           `the copy ${figures.fault}; check the store with ${commandFor(location, 'verify')}`,
         );
-      if (backUp) await compareWithStore(copy, figures.plants, location, terminal);
+      // Plants that came to the store after the copy are no difference.
+      const found = backUp && (await compareWithBackup(copy, figures.plants, location, terminal));
+      if (found && !holdsAll(found))
+        throw new CommandError(
+          `the copy differs from the store: ${differenceText(found, copy, location)}`,
+        );
       await compare?.(copy);
       const times = { createdAt: startedAt.toISOString(), checkedAt: new Date().toISOString() };
       const series = await seriesTimeOf(path, startedAt);
@@ -177,23 +207,8 @@ async function copyDatabase(
       ? new CommandError(`cannot copy the store (${error.message})`, { cause: error })
       : error;
   });
-  const wrong = differencesOf(copied);
-  if (wrong !== undefined) throw new CommandError(wrong);
+  demandSame(copied);
   await sqliteEngine(file).seal();
-}
-
-/** Plants that came to the store after the copy are no difference. @throws CommandError */
-async function compareWithStore(
-  copy: string,
-  plants: number,
-  location: StoreLocation,
-  terminal: Terminal,
-): Promise<void> {
-  const found = await compareWithBackup(copy, plants, location, terminal);
-  if (holdsAll(found)) return;
-  throw new CommandError(
-    `the copy differs from the store: ${differenceText(found, copy, location)}`,
-  );
 }
 
 /** Records the backup in the store. The backup is good without the record. */

@@ -7,13 +7,13 @@ import { UsageError } from '../../config/values.ts';
 import { shortOfSpace } from '../../disk/file-system.ts';
 import { compactTime, isSameFile } from '../../disk/files.ts';
 import { limits } from '../../limits.ts';
-import { type PerEngine, resolveEngine } from '../../store/engine.ts';
+import { resolveEngine } from '../../store/engine.ts';
 import { fileLocation, type PostgresLocation, type SqliteLocation } from '../../store/location.ts';
 import { postgresEngine, sqliteEngine } from '../../stores.ts';
 import { CommandError, command, type Terminal } from '../command.ts';
 import { printFigures } from '../terminal/figures.ts';
 import {
-  differencesOf,
+  demandSame,
   makeStoreCopy,
   noteNewStore,
   refuseOtherPlants,
@@ -34,8 +34,13 @@ export const restore = command({
   async run({ values, positionals: [named = ''] }, terminal) {
     const source = resolve(await resolveBackup(named, values.store, terminal));
     demandBackup(source, 'restore');
-    const restored = resolveEngine(restores, values.store)(source, values, terminal);
-    const { name, figures } = await restored;
+    const { name, figures } = await resolveEngine<Promise<Restored>>(
+      {
+        sqlite: (location) => restoreFile(source, location, values, terminal),
+        postgres: (location) => restoreIntoDatabase(source, location, values, terminal),
+      },
+      values.store,
+    );
     printFigures({ file: name }, figures, values.json, terminal);
     terminal.note(`The store at ${name} now holds the backup ${source}.`);
     return 0;
@@ -48,15 +53,6 @@ interface Restored {
   readonly name: string;
   readonly figures: BackupFigures & { readonly replaced?: string };
 }
-
-const restores: PerEngine<
-  (source: string, choices: Choices, terminal: Terminal) => Promise<Restored>
-> = {
-  sqlite: (location) => (source, choices, terminal) =>
-    restoreFile(source, location, choices, terminal),
-  postgres: (location) => (source, choices, terminal) =>
-    restoreIntoDatabase(source, location, choices, terminal),
-};
 
 async function soundFigures(
   source: string,
@@ -127,7 +123,6 @@ async function restoreIntoDatabase(
   const backup = fileLocation(source);
   await refuseOtherPlants(backup, location, terminal);
   const copied = { acceptsLostCommits, isTemporary: false };
-  const wrong = differencesOf(await makeStoreCopy(backup, location, copied, terminal));
-  if (wrong !== undefined) throw new CommandError(wrong);
+  demandSame(await makeStoreCopy(backup, location, copied, terminal));
   return { name: postgresEngine(location).text, figures };
 }

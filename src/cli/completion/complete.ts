@@ -70,13 +70,11 @@ function unusedFlags({ flags: names }: Command, args: readonly string[]): Candid
   ];
 }
 
-const fileArguments = ['FILE', 'DEST', 'SRC'];
-
 /** Positional arguments, or flags if none is missing. @throws UsageError if `args` are wrong */
 function argumentsOf(known: Command, args: readonly string[]): readonly Candidate[] {
   const { positionals } = parseCommandLine<FlagName>(args, known.flags, {});
   const next = known.positionals[positionals.length];
   if (next === undefined) return unusedFlags(known, args);
-  if (fileArguments.includes(next.replaceAll(/[[\]]/g, ''))) return [files];
+  if (/^\[?(FILE|DEST|SRC)\]?$/.test(next)) return [files];
   return next.includes('|') ? next.split('|').map((word) => [word]) : [];
 }

@@ -1,9 +1,9 @@
 import { X509Certificate } from 'node:crypto';
+import { statSync } from 'node:fs';
 import { getCACertificates, rootCertificates } from 'node:tls';
-import { isOpenToOthers } from '../../disk/files.ts';
 import { limits } from '../../limits.ts';
 import { CertificateError, type TlsFiles } from '../../service/config.ts';
-import { tlsFiles } from '../tls-files.ts';
+import { tlsFiles } from '../flag-groups.ts';
 import { error, type Finding, type NamedFinding, named, ok, warning } from './check.ts';
 
 const dayMs = 86_400_000;
@@ -34,7 +34,7 @@ async function certificateFinding(files: TlsFiles, nowMs: number): Promise<Findi
       );
     if (expiresAtMs - nowMs < limits.tls.expiryWarningDays * dayMs)
       return warning(found, 'renew the certificate; the service takes up a new file by itself');
-    if (isOpenToOthers(files.key))
+    if ((statSync(files.key).mode & 0o004) !== 0)
       return warning(
         `all users of the machine can read the key in ${files.key}`,
         `run chmod 600 ${files.key}`,

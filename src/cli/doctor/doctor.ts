@@ -2,9 +2,8 @@ import { fetchKeys, IssuerError } from '../../access/jwt/issuer.ts';
 import { limits } from '../../limits.ts';
 import { command, type Terminal } from '../command.ts';
 import { commandsOf } from '../engines.ts';
-import { jwtFlags, jwtRules } from '../jwt-rules.ts';
+import { jwtFlags, jwtRules, tlsFlags } from '../flag-groups.ts';
 import { hanging } from '../terminal/wrap.ts';
-import { tlsFlags } from '../tls-files.ts';
 import { certificateFindings } from './certificate-check.ts';
 import { error, type Finding, type NamedFinding, ok } from './check.ts';
 

@@ -74,22 +74,17 @@ function printForPeople(target: Target, proof: Proof, { print, width }: Terminal
   };
   for (const line of target.lines) show(line);
   if (target.doubt !== undefined) show(`warning   ${target.doubt}`, 'warning');
-  for (const line of proofLines(proof)) show(line);
+  const { kills, acknowledged, loadMs, lost, changed, extra } = proof;
+  const perSecond = numberText(acknowledged / (loadMs / 1_000));
+  const on = `on ${limits.prove.connections} connections, ${perSecond} a second`;
+  show(`load      ${plantsText(acknowledged)} acknowledged ${on}`);
+  show(`kills     ${kills}`);
+  show(`plants    ${lost} lost, ${changed} changed, ${extra} extra`);
   show(`verdict   ${verdict(proof, target.doctor)}`, isProved(proof) ? 'good' : 'bad');
   show(`unproved  ${target.unproved.join(' ')}`);
 }
 
 const nameColumns = 'database  '.length;
-
-function proofLines({ kills, acknowledged, loadMs, lost, changed, extra }: Proof): string[] {
-  const perSecond = numberText(acknowledged / (loadMs / 1_000));
-  const on = `on ${limits.prove.connections} connections, ${perSecond} a second`;
-  return [
-    `load      ${plantsText(acknowledged)} acknowledged ${on}`,
-    `kills     ${kills}`,
-    `plants    ${lost} lost, ${changed} changed, ${extra} extra`,
-  ];
-}
 
 function verdict(proof: Proof, doctor: string): string {
   return isProved(proof)

@@ -8,7 +8,7 @@ import {
 } from '../../disk/file-system.ts';
 import { limits } from '../../limits.ts';
 import { fdatasyncTimesMs, percentile } from '../../prove/fdatasync.ts';
-import type { ProofOptions, ScratchStore } from '../../prove/proof.ts';
+import type { ProofOptions } from '../../prove/proof.ts';
 import { fileLocation, type PostgresLocation, type SqliteLocation } from '../../store/location.ts';
 import { commandFor, postgresEngine } from '../../stores.ts';
 import { CommandError } from '../command.ts';
@@ -33,7 +33,13 @@ export function openFileTarget(location: SqliteLocation): Target {
   const syncs = fdatasyncTimesMs(join(scratch.path, 'fdatasync'), limits.prove.syncMs);
   const [p50, p99] = [percentile(syncs, 0.5), percentile(syncs, 0.99)];
   return {
-    makeStore: async (name) => scratchFile(join(scratch.path, name)),
+    async makeStore(name) {
+      const folder = join(scratch.path, name);
+      return {
+        location: fileLocation(join(folder, 'plants.db')),
+        [Symbol.asyncDispose]: async () => rmSync(folder, { recursive: true, force: true }),
+      };
+    },
     lines: [
       `disk      ${type?.name ?? 'of an unknown type'}, fdatasync p50 ${p50.toFixed(3)} ` +
         `ms, p99 ${p99.toFixed(3)} ms`,
@@ -47,13 +53,6 @@ export function openFileTarget(location: SqliteLocation): Target {
     doctor: commandFor(location, 'doctor'),
     left: [],
     [Symbol.dispose]: scratch[Symbol.dispose],
-  };
-}
-
-function scratchFile(folder: string): ScratchStore {
-  return {
-    location: fileLocation(join(folder, 'plants.db')),
-    [Symbol.asyncDispose]: async () => rmSync(folder, { recursive: true, force: true }),
   };
 }
 

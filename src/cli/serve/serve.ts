@@ -13,8 +13,7 @@ import { engineOf } from '../../stores.ts';
 import { command, type Terminal } from '../command.ts';
 import { commandsOf } from '../engines.ts';
 import { fixedToken, fixedTokenChars } from '../fixed-token.ts';
-import { jwtFlags, jwtRules } from '../jwt-rules.ts';
-import { tlsFiles, tlsFlags } from '../tls-files.ts';
+import { jwtFlags, jwtRules, tlsFiles, tlsFlags } from '../flag-groups.ts';
 import { startError } from './start-error.ts';
 import { type Systemd, systemd } from './systemd.ts';
 import { type TokenToTry, tokenToTry, welcome } from './welcome.ts';
@@ -177,12 +176,8 @@ async function backupsOf(
 }
 
 /** With --reuse-port the kernel would spread clients and operators over both listeners. */
-function demandTwoPorts({
-  host,
-  port,
-  'ops-host': opsHost,
-  'ops-port': opsPort,
-}: ServeValues): void {
+function demandTwoPorts(values: ServeValues): void {
+  const { host, port, 'ops-host': opsHost, 'ops-port': opsPort } = values;
   if (port === 0 || port !== opsPort || host !== opsHost) return;
   throw new UsageError(
     `--port and --ops-port are both ${port} on ${host}; choose another port for one of them`,

@@ -60,16 +60,6 @@ export function openTable<R>(
   };
 }
 
-export async function printTable<R>(
-  columns: readonly Column<R>[],
-  rows: Iterable<R>,
-  terminal: Terminal,
-): Promise<void> {
-  const table = openTable(columns, terminal);
-  for (const row of rows) await table.add(row);
-  await table.end();
-}
-
 const graphemes = new Intl.Segmenter();
 
 /** As many whole graphemes as fit into `limits.cli.cellCharsMax`, with `…` for the rest. */

@@ -3,9 +3,9 @@ import { isSameFile } from '../../disk/files.ts';
 import { numberText } from '../../quantity-text.ts';
 import type { StoreLocation } from '../../store/location.ts';
 import { engineOf } from '../../stores.ts';
-import { CommandError, command } from '../command.ts';
+import { command } from '../command.ts';
 import { plantsText } from '../terminal/progress.ts';
-import { differencesOf, makeStoreCopy, type StoreCopy } from './store-copy.ts';
+import { demandSame, makeStoreCopy } from './store-copy.ts';
 
 export const copy = command({
   positionals: [],
@@ -23,9 +23,14 @@ export const copy = command({
     const choices = { acceptsLostCommits, isTemporary: false };
     const copied = await makeStoreCopy(from, to, choices, terminal);
     terminal.note(`Copied ${copied.took}; ${numberText(copied.counts.same)} existed already.`);
-    if (json) terminal.print(jsonOf(from, to, copied));
-    const wrong = differencesOf(copied);
-    if (wrong !== undefined) throw new CommandError(wrong);
+    if (json) {
+      const { tokens, source, target, counts } = copied;
+      const { created, same, taken, extra } = counts;
+      const stores = { from: engineOf(from).text, to: engineOf(to).text };
+      const plants = { created, same, taken: taken.count, onlyInTarget: extra.count };
+      terminal.print(JSON.stringify({ ...stores, ...plants, tokens, source, target }));
+    }
+    demandSame(copied);
     terminal.note(
       `Both stores hold ${plantsText(copied.source.plants)}, with the digest ` +
         `${copied.source.digest}.`,
@@ -40,23 +45,4 @@ function isSame(one: StoreLocation, other: StoreLocation): boolean {
   const [file, otherFile] = [engineOf(one).file, engineOf(other).file];
   if (file !== undefined && otherFile !== undefined) return isSameFile(file, otherFile);
   return JSON.stringify(one) === JSON.stringify(other);
-}
-
-function jsonOf(
-  from: StoreLocation,
-  to: StoreLocation,
-  { counts, tokens, source, target }: StoreCopy,
-): string {
-  const { created, same, taken, extra } = counts;
-  return JSON.stringify({
-    from: engineOf(from).text,
-    to: engineOf(to).text,
-    created,
-    same,
-    taken: taken.count,
-    onlyInTarget: extra.count,
-    tokens,
-    source,
-    target,
-  });
 }

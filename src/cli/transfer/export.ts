@@ -72,7 +72,7 @@ export const exportCommand = command({
 
 /** Replacing a device would remove it: for root, even /dev/null. @throws CommandError */
 function checkDestination(path: string, store: StoreLocation, mayReplace: boolean): void {
-  refuseStoreFile(path, [store]);
+  refuseStoreFile(path, store);
   const there = lstatSync(path, { throwIfNoEntry: false });
   if (there === undefined) return;
   if (!there.isFile())
@@ -101,13 +101,9 @@ function writeFile(
   publish: (whole: string) => void,
   terminal: Terminal,
 ) {
-  const there = existsSync(path);
+  const before = existsSync(path) ? `${path} is as it was` : 'nothing was written';
   return withUnfinishedFolder(
-    {
-      path,
-      work: 'the export',
-      left: `${there ? `${path} is as it was` : 'nothing was written'}; export again`,
-    },
+    { path, work: 'the export', left: `${before}; export again` },
     terminal,
     async (folder) => {
       const whole = join(folder, basename(path));

@@ -3,26 +3,18 @@ import { UsageError } from '../../config/values.ts';
 import { excerpt } from '../../contract/excerpt.ts';
 import { limits } from '../../limits.ts';
 import { numberText } from '../../quantity-text.ts';
-import type { PlantFileReader } from '../../transfer/format.ts';
 import { type FormatName, formats } from '../../transfer/formats.ts';
 import type { Terminal } from '../command.ts';
 
 /** Standard input or output. */
 export const pipe = '-';
 
-interface FileReader extends PlantFileReader {
-  /** Titles of the columns of a CSV file that are in no plant, if there are such. */
-  unreadColumns(): readonly string[] | undefined;
-  /** What to say of rows that take several lines, if there are such. */
-  joinedLines(): string | undefined;
-}
-
 /** Reads the plants of a file, and says which columns it leaves out. @throws UsageError */
 export function openPlantReader(
   format: FormatName,
   { column, 'body-limit': bodyBytesMax }: Values<'column' | 'body-limit'>,
   { note }: Pick<Terminal, 'note'>,
-): FileReader {
+) {
   if (column !== undefined && format !== 'csv')
     throw new UsageError(
       '--column is for CSV; add --format csv, or rename the members of each line of NDJSON with jq',
@@ -41,7 +33,13 @@ export function openPlantReader(
       joined.rows += 1;
     },
   });
-  return { ...reader, unreadColumns: () => unreadColumns, joinedLines: () => joinedText(joined) };
+  return {
+    ...reader,
+    /** Titles of the columns of a CSV file that are in no plant, if there are such. */
+    unreadColumns: () => unreadColumns,
+    /** What to say of rows that take several lines, if there are such. */
+    joinedLines: () => joinedText(joined),
+  };
 }
 
 /** Rows that a stray quote has joined may make a valid row. */

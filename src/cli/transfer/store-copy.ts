@@ -16,7 +16,7 @@ import { CommandError, type Terminal } from '../command.ts';
 import { atInterruption } from '../terminal/interruption.ts';
 import { plantsText, tookText } from '../terminal/progress.ts';
 
-export type StoreCopy = Awaited<ReturnType<typeof makeStoreCopy>>;
+type StoreCopy = Awaited<ReturnType<typeof makeStoreCopy>>;
 
 interface CopyChoices {
   readonly acceptsLostCommits: boolean;
@@ -105,8 +105,8 @@ async function readBack(store: Store, total: number, terminal: Terminal): Promis
   return figures;
 }
 
-/** @returns the difference of the stores, as a sentence; undefined if both hold the same plants */
-export function differencesOf({ counts, source, target }: StoreCopy): string | undefined {
+/** @throws CommandError with the difference of the stores, unless both hold the same plants */
+export function demandSame({ counts, source, target }: StoreCopy): void {
   const { taken, extra } = counts;
   const known: string[] = [];
   if (taken.count > 0)
@@ -117,12 +117,14 @@ export function differencesOf({ counts, source, target }: StoreCopy): string | u
   if (extra.count > 0)
     known.push(`the target alone has ${plantsText(extra.count)} (${idsOf(extra)})`);
   if (known.length > 0)
-    return `all other plants are copied, but the stores differ: ${known.join(', and ')}`;
-  if (source.digest === target.digest) return undefined;
-  return (
+    throw new CommandError(
+      `all other plants are copied, but the stores differ: ${known.join(', and ')}`,
+    );
+  if (source.digest === target.digest) return;
+  throw new CommandError(
     `the target has changed during the copy: it holds ${plantsText(target.plants)} with ` +
-    `the digest ${target.digest}, and the source ${plantsText(source.plants)} with ` +
-    `${source.digest}; stop all services on the target, and copy again`
+      `the digest ${target.digest}, and the source ${plantsText(source.plants)} with ` +
+      `${source.digest}; stop all services on the target, and copy again`,
   );
 }
 

@@ -10,27 +10,19 @@ import { CommandError } from '../command.ts';
  * Refuses to write to a file of a store or a backup, also through a symbolic or hard link. A rename
  * would replace only one hard link, but is a mistake, too.
  *
- * @param stores of the command. Files of other stores are recognised by content and name.
+ * @param store of the command. Files of other stores are recognised by content and name.
  * @throws CommandError
  */
-export function refuseStoreFile(
-  path: string,
-  stores: readonly StoreLocation[],
-  wayOut = 'choose another name',
-): void {
-  const why = reasonToKeep(path, stores);
+export function refuseStoreFile(path: string, store: StoreLocation): void {
+  const why = reasonToKeep(path, store);
   if (why !== undefined)
-    throw new CommandError(`${path} ${why}, and no command writes over it; ${wayOut}`);
+    throw new CommandError(`${path} ${why}, and no command writes over it; choose another name`);
 }
 
 /** @returns the rest of a sentence that begins with the file; undefined if it may be written */
-function reasonToKeep(path: string, stores: readonly StoreLocation[]): string | undefined {
-  const owner = stores.find((store) =>
-    engineOf(store)
-      .files()
-      .some((file) => isSameFile(path, file)),
-  );
-  if (owner !== undefined) return `belongs to the store ${engineOf(owner).text}`;
+function reasonToKeep(path: string, store: StoreLocation): string | undefined {
+  const { files, text } = engineOf(store);
+  if (files().some((file) => isSameFile(path, file))) return `belongs to the store ${text}`;
   if (isOfSqlite(path)) return 'is a store, a backup, or a file that SQLite keeps beside one';
   const target = withoutLinks(path);
   if (basename(target) === firstTokenName) return 'is where a store keeps its first token';

@@ -1,5 +1,5 @@
 import type { Handler } from '../answer.ts';
-import type { BackupList, LastRun, RunningBackup } from '../contract.ts';
+import type { BackupList, BackupReply, LastRun, RunningBackup } from '../contract.ts';
 import { answerJson, refuse } from './json.ts';
 import type { SessionRequest } from './session.ts';
 
@@ -12,35 +12,23 @@ export interface BackupDesk {
   backUp(operator: string): RunningBackup | undefined;
 }
 
-/** Undefined: the service has no folder for backups. */
-type Desk = BackupDesk | undefined;
-
-const withoutFolder: BackupList = {
-  folder: null,
-  fault: null,
-  backups: [],
-  leftOut: 0,
-  keep: null,
-  everySeconds: null,
-  dueAt: null,
-  last: null,
-  running: null,
-};
-
-export function listBackups(desk: Desk): Handler {
-  return async () => answerJson((await desk?.show()) ?? withoutFolder);
+/** @param desk undefined: the service has no folder for backups */
+export function listBackups(desk: BackupDesk | undefined): Handler {
+  return async () =>
+    answerJson(desk ? await desk.show() : ({ folder: null } satisfies BackupReply));
 }
 
 /** Answers before the backup has ended. */
-export function makeBackup(desk: Desk): Handler<SessionRequest> {
+export function makeBackup(desk: BackupDesk | undefined): Handler<SessionRequest> {
   return ({ operator }) => {
-    if (!desk) return refuse('backupsOff', withoutFolderSays);
+    if (!desk)
+      return refuse(
+        'backupsOff',
+        'This service has no folder for backups. Start it with --backup-to FOLDER.',
+      );
     const running = desk.backUp(operator);
     return running
       ? answerJson(running, 202)
       : refuse('jobUnderWay', 'Another backup is under way. Wait for its end.');
   };
 }
-
-const withoutFolderSays =
-  'This service has no folder for backups. Start it with --backup-to FOLDER.';

@@ -22,7 +22,9 @@ export function searchPlants(reader: ReaderThread): Handler {
       order === 'id'
         ? await reader.read('searchPlants', [{ ...search, after }], signal)
         : await reader.read('newestPlants', [{ ...search, before }], signal);
-    if (found === undefined) return refuse('queryWrong', wrongPosition);
+    // Only a search for the newest plants can tell that the position is wrong.
+    if (found === undefined)
+      return refuse('queryWrong', '`before` must be the `next` of an earlier reply of this store.');
     const next = found.next === undefined ? null : `${found.next}`;
     return answerJson({ plants: found.plants.map(plantReply), next } satisfies PlantPage);
   };
@@ -41,7 +43,8 @@ function plantQuery(query: Readonly<Record<string, string>>) {
   const { searchPlantsMax, searchPlantsDefault } = limits.ops;
   const { id: digitsOfId = '', after = '', before = '' } = query;
   const id = int64FromDigits(digitsOfId);
-  if (digitsOfId && id === undefined) return `\`id\` must be an integer ${int64Range}.`;
+  if (digitsOfId && id === undefined)
+    return `\`id\` must be an integer from ${int64Min} to ${int64Max}, in plain digits.`;
   const order = query['order'] || 'id';
   if (order !== 'id' && order !== 'newest') return '`order` must be id or newest.';
   if (before && order === 'id') return '`before` needs `order=newest`.';
@@ -76,11 +79,6 @@ function matchFrom(query: Readonly<Record<string, string>>): PlantMatch | string
     untilMs,
   };
 }
-
-const int64Range = `from ${int64Min} to ${int64Max}, in plain digits`;
-
-/** Of a search for the newest plants. */
-const wrongPosition = '`before` must be the `next` of an earlier reply of this store.';
 
 const noTime = 'must be a time with its zone, such as 2026-11-22T07:14:49Z.';
 

@@ -107,11 +107,7 @@ function cookieName({ url }: OperatorRequest): string {
 function sessionCookie(request: OperatorRequest, secret: string): string {
   const maxAgeSeconds = limits.access.sessionMs / 1_000;
   const attributes = `Max-Age=${maxAgeSeconds}; Path=/; HttpOnly; SameSite=Strict`;
-  const secure = isEncrypted(request) ? '; Secure' : '';
+  // `Origin` tells whether the browser uses https, which may end at a proxy.
+  const secure = fieldOf(request, 'origin')?.startsWith('https:') ? '; Secure' : '';
   return `${cookieName(request)}=${secret}; ${attributes}${secure}`;
-}
-
-/** `Origin` tells whether the browser uses https, which may end at a proxy. */
-function isEncrypted(request: OperatorRequest): boolean {
-  return fieldOf(request, 'origin')?.startsWith('https:') ?? false;
 }

@@ -26,7 +26,6 @@ import { answerJson, isoTime, noContent, refuse, type Unchecked, withJson } from
 import type { OperatorLog, SessionRequest } from './session.ts';
 
 const dayMs = 86_400_000;
-
 const hourMs = 3_600_000;
 
 export interface TokenSources {

@@ -6,14 +6,7 @@ import { OverviewPage } from './overview.ts';
 import { Plants } from './plants.ts';
 import { Refusals } from './refusals.ts';
 import { LinkSignIn, SignIn } from './sign-in.ts';
-import {
-  createStore,
-  nothing,
-  type PageProps,
-  type SourceName,
-  type State,
-  type Store,
-} from './state.ts';
+import { createStore, nothing, type PageProps, type SourceName } from './state.ts';
 import { Tokens } from './tokens.ts';
 import { Badge, type Children, Dialog, Facts, Failure, h } from './ui.ts';
 
@@ -40,13 +33,8 @@ const pages: readonly Page[] = [
   },
 ];
 
-interface Route {
-  readonly path: string;
-  readonly query: URLSearchParams;
-}
-
 /** The fragment of the address, such as `/plants?tag=Alnus`. */
-function useRoute(): Route {
+function useRoute() {
   const [hash, setHash] = useState(location.hash);
   // Before the effects of the components, which may change the address.
   useLayoutEffect(() => {
@@ -83,10 +71,8 @@ function App() {
   return h(Console, { store, state, route, ...session });
 }
 
-interface ConsoleProps {
-  readonly store: Store;
-  readonly state: State;
-  readonly route: Route;
+interface ConsoleProps extends Omit<PageProps, 'query'> {
+  readonly route: ReturnType<typeof useRoute>;
   readonly name: string;
   readonly notice: string;
 }

@@ -36,12 +36,12 @@ function shown(figure: number | null, textOf: (figure: number) => string): strin
 export function Backups({ store, state: { backups } }: PageProps) {
   const act = useAct();
   if (!backups) return h(Loading, {});
-  const { folder, fault, running, leftOut } = backups;
-  if (folder === null) {
+  if (backups.folder === null) {
     const start = ['Start it with ', h('code', {}, '--backup-to FOLDER')];
     const says = ['The service has no folder for backups. ', start, ', and it makes backups.'];
     return h('p', {}, says);
   }
+  const { fault, running, leftOut } = backups;
   const backUp = () =>
     act.run(async () => {
       await store.ask('POST', '/backups');
@@ -64,10 +64,7 @@ export function Backups({ store, state: { backups } }: PageProps) {
 }
 
 function factsOf({ folder, keep, everySeconds, dueAt, last }: BackupList): Fact[] {
-  const schedule =
-    everySeconds === null
-      ? 'no schedule'
-      : [`every ${intervalText(everySeconds * 1_000)}, next `, h(Distance, { time: dueAt })];
+  const every = `every ${intervalText(everySeconds * 1_000)}, next `;
   const failed = last?.fault && h(Badge, { tone: 'bad', text: 'failed' });
   const outcome = last && [
     failed || 'succeeded',
@@ -77,7 +74,7 @@ function factsOf({ folder, keep, everySeconds, dueAt, last }: BackupList): Fact[
   ];
   return [
     ['Folder', h('code', {}, folder)],
-    ['Schedule', schedule],
+    ['Schedule', [every, h(Distance, { time: dueAt })]],
     ['Kept', h('code', {}, keep)],
     ['Last run', outcome ?? 'none'],
   ];

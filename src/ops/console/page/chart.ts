@@ -56,20 +56,15 @@ function clockText(ms: number): string {
   return new Date(ms).toLocaleTimeString('sv-SE');
 }
 
-function usePlot(
-  lines: Lines,
-  samples: readonly Sample[],
-  onPoint: (index: number | undefined) => void,
-) {
+type OnPoint = (index: number | undefined) => void;
+
+function usePlot(lines: Lines, samples: readonly Sample[], onPoint: OnPoint) {
   const frame = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlotModule | null>(null);
   useEffect(() => {
     const element = frame.current as HTMLDivElement;
-    const made = (plot.current = new uPlot(
-      optionsFor(element, lines, onPoint),
-      undefined,
-      element,
-    ));
+    const options = optionsFor(element, lines, onPoint);
+    const made = (plot.current = new uPlot(options, undefined, element));
     const fit = () => made.setSize({ width: element.clientWidth, height: element.clientHeight });
     const resizing = new ResizeObserver(fit);
     const darkness = matchMedia('(prefers-color-scheme: dark)');
@@ -97,11 +92,7 @@ function usePlot(
 /** Least width of the time axis, for a service that has just started. */
 const shortestSeconds = 60;
 
-function optionsFor(
-  element: HTMLElement,
-  lines: Lines,
-  onPoint: (index: number | undefined) => void,
-): uPlotModule.Options {
+function optionsFor(element: HTMLElement, lines: Lines, onPoint: OnPoint): uPlotModule.Options {
   // A custom property has the colours of both themes; a property has that of the theme.
   const colour = (name: string) => () => {
     element.style.color = `var(${name})`;

@@ -1,5 +1,5 @@
 import type {
-  BackupList,
+  BackupReply,
   Configuration,
   Credentials,
   Overview,
@@ -30,11 +30,9 @@ async function ask<Reply>(
     throw new Error('The service does not answer.');
   });
   // A proxy may answer with a page of its own, and a 204 has no body.
-  const reply = await response.json().catch(() => ({}));
+  const reply: { message?: string } = await response.json().catch(() => ({}));
   if (response.ok) return reply as Reply;
-  const { message = `The service has answered ${response.status}.` } = reply as {
-    message?: string;
-  };
+  const { message = `The service has answered ${response.status}.` } = reply;
   const retrySeconds = response.headers.get('Retry-After');
   const wait = response.status === 429 ? ` Try again in ${retrySeconds} s.` : '';
   throw new Error(message + wait, { cause: response.status });
@@ -51,7 +49,7 @@ export interface State {
   readonly samples: readonly Sample[];
   readonly refusals: readonly RefusedRequest[] | undefined;
   readonly tokens: TokenList | undefined;
-  readonly backups: BackupList | undefined;
+  readonly backups: BackupReply | undefined;
   readonly settings: readonly Setting[] | undefined;
   readonly trouble: Error | undefined;
 }
@@ -116,7 +114,7 @@ const sources = {
   },
   backups: {
     rounds: 1,
-    read: async (_, signal) => ({ backups: await ask<BackupList>('GET', '/backups', { signal }) }),
+    read: async (_, signal) => ({ backups: await ask<BackupReply>('GET', '/backups', { signal }) }),
   },
   configuration: {
     rounds: 60,

@@ -38,8 +38,7 @@ function utcText(time: Time): string {
 }
 
 /** A time in the zone of the reader, with the time in UTC, as the log has it, in the title. */
-export function When({ time, or = '' }: { time: Time | null; or?: string }) {
-  if (time === null) return h('span', { class: 'quiet' }, or);
+export function When({ time }: { time: Time }) {
   return h('time', { dateTime: time, title: utcText(time) }, localText(time));
 }
 
@@ -163,7 +162,6 @@ export function useAct() {
   const [isUnderWay, setUnderWay] = useState(false);
   const [error, setError] = useState<Error | undefined>();
   return {
-    isUnderWay,
     error,
     run(work: () => Promise<unknown>): void {
       if (isUnderWay) return;
