@@ -57,6 +57,8 @@ export const limits = {
     preflightSeconds: 7_200,
     /** After SIGTERM, a connection serves one more request that begins within this time. */
     drainIdleMs: second,
+    /** At SIGTERM, connections that wait are accepted for at most this time. */
+    lastAcceptsMs: 100,
   },
 
   service: {

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Refusal } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
 import { Connection, type ConnectionOptions } from './connection.ts';
@@ -55,7 +56,9 @@ export async function listen(options: ListenerOptions) {
   const tls =
     options.tls && (await import('./tls.ts')).openTlsLayer(options.tls, serve, refusePlain);
 
+  let accepted = 0;
   function accept(socket: Socket): void {
+    accepted += 1;
     const { counters, connectionsMax } = options;
     if (!counters.connections.add(1, connectionsMax)) {
       const [oldest] = silent;
@@ -106,10 +109,22 @@ export async function listen(options: ListenerOptions) {
     tls?.expire(state.nowMs);
   }, limits.http.expiryCheckMs);
 
+  /** First takes the connections that the kernel has made already: it would reset them. */
+  async function stopAccepting(): Promise<void> {
+    const endMs = performance.now() + limits.http.lastAcceptsMs;
+    for (let before = -1; accepted !== before && performance.now() < endMs; ) {
+      before = accepted;
+      // A turn of the event loop between the two accepts a connection that waits.
+      await nextTurn();
+      await nextTurn();
+    }
+    server.close();
+  }
+
   return {
     origin: originOf(tls ? 'https' : 'http', server.address() as AddressInfo),
     renewTls: (material: TlsMaterial) => tls?.renew(material),
-    stopAccepting: () => void server.close(),
+    stopAccepting,
     /**
      * Ends each connection with the reply to its next request. After `idleMs`, ends idle
      * connections and refuses requests that begin. After `drainMs`, cuts the rest.
@@ -117,7 +132,7 @@ export async function listen(options: ListenerOptions) {
      * @returns when every connection is closed
      */
     async close(drainMs: number, idleMs: number = limits.http.drainIdleMs): Promise<void> {
-      if (server.listening) server.close();
+      if (server.listening) await stopAccepting();
       state.phase = 'ending';
       const refusing = setTimeout(() => {
         state.phase = 'refusing';

@@ -47,7 +47,7 @@ owner.on('message', async (order: HttpThreadOrder) => {
   if (order === 'ping') return report('pong');
   if (order === 'read keys') return jwts?.readKeys();
   if (order === 'stop accepting') {
-    stopAccepting();
+    await stopAccepting();
     return report('accepts nothing');
   }
   if ('renewTls' in order) return renewTls(order.renewTls);

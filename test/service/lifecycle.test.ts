@@ -175,6 +175,23 @@ test('a connection that is open at SIGTERM serves one more create and is closed,
   await assertStoredAndStopped(client, server, store);
 });
 
+test('connections that wait to be accepted at SIGTERM serve one create each', {
+  timeout,
+}, async (t) => {
+  const { server } = await start(t);
+  server.child.kill('SIGSTOP');
+  const ids = Array.from({ length: 20 }, (_, index) => 1 + index);
+  const clients = await Promise.all(ids.map(() => connectRaw(t, server.port)));
+  for (const [index, client] of clients.entries())
+    client.send(rawRequest(`{"id":${ids[index]},"name":"Alder"}`));
+
+  server.child.kill('SIGTERM');
+  server.child.kill('SIGCONT');
+
+  for (const client of clients) assert.equal((await client.reply()).status, 200);
+  assert.equal(await exitCode(server), 0);
+});
+
 test('a client that never finishes its request is cut after the time to stop, and the exit code is 0', {
   timeout,
 }, async (t) => {
