@@ -198,7 +198,7 @@ export const limits = {
     filledRowPlants: 1_000,
     /** More pages give at most a quarter of the rate, and pauses of 90 ms instead of 9. */
     checkpointPages: 1_000,
-    /** Passes of a checkpoint beside creates, until so few pages are left for the pass under the lock. */
+    /** Passes of a checkpoint beside creates, until so few pages are left for the lock. */
     checkpointPasses: 5,
     lockedPages: 100,
     /** Disk space that an empty WAL keeps. Only readers make the WAL grow beyond it. */

@@ -141,8 +141,8 @@ function explained(message: string, names: readonly FlagName[]): string {
 }
 
 /**
- * `parseArgs` takes `-5` for a flag, and an id may be negative: `get -5` becomes `get -- -5`. Behind
- * a flag that needs a value, it stays.
+ * `parseArgs` takes `-5` for a flag, and an id may be negative: `get -5` becomes `get -- -5`.
+ * Behind a flag that needs a value, it stays.
  */
 function behindFlags(argv: readonly string[]): string[] {
   const end = argv.includes('--') ? argv.indexOf('--') : argv.length;

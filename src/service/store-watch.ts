@@ -14,7 +14,7 @@ export interface StoreFailure {
 
 export type StoreWatch = ReturnType<typeof watchStore>;
 
-/** In ms since the epoch, as the clock was at the start: a step of the clock changes no interval. */
+/** In ms since the epoch, by the clock at the start: a step of the clock changes no interval. */
 export function steadyMs(): number {
   return performance.timeOrigin + performance.now();
 }

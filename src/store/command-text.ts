@@ -27,7 +27,7 @@ export function storeOfPackage(path: string): string | undefined {
   const [home, settings] = ['/var/lib/plant-store', '/etc/default/plant-store'];
   const environment = `--chdir=${home} HOME=${home} $(grep -v '^#' ${settings})`;
   return (
-    `the service has its store at ${home}/${defaultStorePath}, or as ${settings} says; root opens ` +
-    `a shell for it with "runuser --user plant-store -- env ${environment} bash"`
+    `the service has its store at ${home}/${defaultStorePath}, or as ${settings} says; root ` +
+    `opens a shell for it with "runuser --user plant-store -- env ${environment} bash"`
   );
 }

@@ -15,7 +15,7 @@ const endings: Readonly<Record<string, FormatName>> = {
 
 export type Compression = 'gz' | 'zst';
 
-/** The format that is said, or that the endings of the name tell, as in `plants.csv.gz`; else NDJSON. */
+/** The format that is said, or that the name tells, as in `plants.csv.gz`; else NDJSON. */
 export function fileFormat(file: string, said: FormatName | undefined) {
   const [uncompressed = '', compression] = file.toLowerCase().split(/\.(gz|zst)$/);
   return {

@@ -111,8 +111,8 @@ export function demandSame({ counts, source, target }: StoreCopy): void {
   const known: string[] = [];
   if (taken.count > 0)
     known.push(
-      `${numberText(taken.count)} ids belong to different plants in the target (${idsOf(taken)}), ` +
-        'which were not changed',
+      `${numberText(taken.count)} ids belong to different plants in the target ` +
+        `(${idsOf(taken)}), which were not changed`,
     );
   if (extra.count > 0)
     known.push(`the target alone has ${plantsText(extra.count)} (${idsOf(extra)})`);

@@ -18,8 +18,8 @@ export type Pool = ReturnType<typeof openPool>;
  * open, all other work is refused at once with the last reason. Connections that were not needed
  * for a time are closed, and old ones are replaced: a load balancer deals out new connections only.
  *
- * @param starving counts the pools, over all threads, that may open no connection and have none: the
- * server or the role has too many. The pools that have several then give one up. Without the
+ * @param starving counts the pools, over all threads, that may open no connection and have none:
+ * the server or the role has too many. The pools that have several then give one up. Without the
  * counter, such a pool refuses its work.
  */
 export function openPool(connector: Connector, connectionsMax: number, starving?: SharedCounter) {

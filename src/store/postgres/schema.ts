@@ -8,8 +8,8 @@ import { inTransaction, type Query } from './transaction.ts';
 export const releasedVersions: ReleasedVersions = { '1.1.0': 1 };
 
 /**
- * The columns of SQLite. `plant_store` has one row, which is inserted last: a schema with the row is
- * complete. Changes of tokens, sessions and backups lock the row.
+ * The columns of SQLite. `plant_store` has one row, which is inserted last: a schema with the row
+ * is complete. Changes of tokens, sessions and backups lock the row.
  */
 const tables: Readonly<Record<string, string>> = {
   plant_store: 'id bigint NOT NULL, schema_version bigint NOT NULL, PRIMARY KEY (id)',

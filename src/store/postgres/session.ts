@@ -64,8 +64,8 @@ async function demandTransactions(client: Client, pooler: Pooler): Promise<void>
   } catch (error) {
     if (sqlState(error) !== PROTOCOL_VIOLATION) throw error;
     throw new StoreOpenError(
-      `${pooler} takes no transactions (${(error as Error).message}); set pool_mode = transaction ` +
-        'for this database, and reload the pooler',
+      `${pooler} takes no transactions (${(error as Error).message}); set pool_mode = ` +
+        'transaction for this database, and reload the pooler',
       { cause: error },
     );
   }
