@@ -236,6 +236,8 @@ export const limits = {
     connectionAgeMs: 1_800 * second,
     /** Transactions with plants that one thread has open at a time. */
     batchesMax: 3,
+    /** One more than transactions with plants: tokens are read meanwhile. */
+    connectionsPerThread: 4,
     /** Attempts at a transaction that conflicts with others; first pause, which doubles. */
     conflictTries: 8,
     conflictPauseMs: 5,
@@ -405,7 +407,7 @@ export type Limits = Widened<typeof limits>;
 type Widened<T> = { readonly [K in keyof T]: T[K] extends number ? number : Widened<T[K]> };
 
 /** @throws Error that says which two bounds contradict each other */
-export function demandFit({ access, disk, http, ops, sqlite, store }: Limits): void {
+export function demandFit({ access, disk, http, ops, postgres, sqlite, store }: Limits): void {
   const rules: readonly (readonly [isKept: boolean, rule: string])[] = [
     [http.headersMs <= http.requestMs, 'header fields are a part of the request'],
     [http.bodyBytesMax <= store.queueBytesMax, 'the queue has room for the largest plant'],
@@ -418,6 +420,10 @@ export function demandFit({ access, disk, http, ops, sqlite, store }: Limits): v
     [
       2 * sqlite.checkpointPages * pageBytes <= disk.freeBytesMin,
       'a checkpoint fits into the space that is no error yet',
+    ],
+    [
+      postgres.connectionsPerThread === postgres.batchesMax + 1,
+      'a thread can read tokens beside its transactions',
     ],
     [disk.freeBytesMin < disk.freeBytesLow, 'free space is a warning before it is an error'],
     [disk.freeBytesLow <= disk.freeBytesPlenty, 'plenty of free space is no warning'],

@@ -20,8 +20,8 @@ export interface ListenerState extends Clock {
 }
 
 /**
- * Header lines, with their line ends, of every reply to a request with these fields, whoever makes
- * the reply. Undefined: a malformed head.
+ * Header lines, with their line ends, of every reply to a request with these fields, also of a
+ * reply of the engine. Undefined: a malformed head.
  */
 export type ReplyLines = (fields: Fields | undefined) => string;
 

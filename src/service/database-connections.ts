@@ -11,7 +11,7 @@ const consoleConnections = 1;
  * @throws StoreOpenError if a thread would have none
  */
 export function splitConnections(wanted: number | 'auto', httpThreads: number) {
-  const useful = limits.postgres.batchesMax + 1;
+  const useful = limits.postgres.connectionsPerThread;
   const most = useful * (httpThreads + 1);
   const left = wanted === 'auto' ? most : Math.min(most, wanted - consoleConnections);
   const mainThread = Math.floor(left / (httpThreads + 1));

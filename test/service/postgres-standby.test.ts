@@ -117,4 +117,4 @@ test('while no standby answers, what nodes have given up does not stay with the 
 });
 
 /** Of the main thread and of each that answers requests. */
-const poolSize = limits.postgres.batchesMax + 1;
+const poolSize = limits.postgres.connectionsPerThread;

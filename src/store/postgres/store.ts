@@ -61,9 +61,6 @@ export async function openPostgresStore(
   };
 }
 
-/** One more than transactions with plants: tokens are read meanwhile. */
-const usefulPerThread = limits.postgres.batchesMax + 1;
-
 /** The same store on another thread. */
 export function joinPostgresStore(
   location: PostgresLocation,
@@ -92,7 +89,11 @@ export async function openPostgresReader(
 function connected(
   location: PostgresLocation,
   share: StoreShare,
-  { callMs, acceptsLostCommits, connectionsPerThread = usefulPerThread }: StoreOptions,
+  {
+    callMs,
+    acceptsLostCommits,
+    connectionsPerThread = limits.postgres.connectionsPerThread,
+  }: StoreOptions,
 ) {
   let promise: CommitPromise | undefined;
   let pooler: string | undefined;
