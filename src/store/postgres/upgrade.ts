@@ -2,25 +2,34 @@ import { limits } from '../../limits.ts';
 import { StoreOpenError } from '../errors.ts';
 import type { PostgresLocation } from '../location.ts';
 import { schemaVersion, tokenUpgrade } from '../schema-version.ts';
-import { INSUFFICIENT_PRIVILEGE, LOCK_NOT_AVAILABLE, sqlState } from './errors.ts';
-import { runOnce } from './pool.ts';
+import { openConnector } from './connector.ts';
+import {
+  FEATURE_NOT_SUPPORTED,
+  INSUFFICIENT_PRIVILEGE,
+  LOCK_NOT_AVAILABLE,
+  sqlState,
+  storeError,
+} from './errors.ts';
+import { runOnce, within } from './pool.ts';
 import { makeTables, refuseChangedTables, versionOf } from './schema.ts';
 import { inTransaction, type Query } from './transaction.ts';
 
 /** @returns the version of an older schema; otherwise undefined @throws StoreOpenError */
 export async function outdatedPostgres(location: PostgresLocation): Promise<number | undefined> {
   const version = await runOnce(location, limits.postgres.upgradeStepMs, versionOf);
-  return version === 0 || version === schemaVersion ? undefined : version;
+  return version === 0 || version >= schemaVersion ? undefined : version;
 }
 
 /**
- * Upgrades the tables in one transaction. A statement that waits for a lock on a table holds up all
- * later readers of the table, so it gives up after `limits.postgres.upgradeLockMs`.
+ * Builds the index of plants beside running services, and upgrades the tables in one transaction. A
+ * statement that waits for a lock on a table holds up all later readers of the table, so it gives up
+ * after `limits.postgres.upgradeLockMs`. Services of an earlier version go on, and can start.
  *
  * @returns if the tables are in use, by which sessions
  * @throws StoreOpenError, StoreError
  */
-export function upgradePostgres(location: PostgresLocation): Promise<string | undefined> {
+export async function upgradePostgres(location: PostgresLocation): Promise<string | undefined> {
+  await buildIndex(location);
   return runOnce(location, limits.postgres.upgradeStepMs, async (query) => {
     try {
       await inTransaction(query, () => upgradeTables(query));
@@ -30,7 +39,7 @@ export function upgradePostgres(location: PostgresLocation): Promise<string | un
       if (sqlState(cause) !== INSUFFICIENT_PRIVILEGE) throw cause;
       throw new StoreOpenError(
         'the store in the database is of an earlier plant-store, and its tables cannot be ' +
-          `changed (${(cause as Error).message}); start the service once with the role that ` +
+          `changed (${(cause as Error).message}); run "plant-store upgrade" with the role that ` +
           'owns the tables',
         { cause },
       );
@@ -41,12 +50,49 @@ export function upgradePostgres(location: PostgresLocation): Promise<string | un
 async function upgradeTables(query: Query): Promise<void> {
   await query(`SET LOCAL lock_timeout = ${limits.postgres.upgradeLockMs}`);
   await query('SELECT id FROM plant_store WHERE id = 1 FOR UPDATE');
-  if ((await versionOf(query)) !== schemaVersion) {
+  if ((await versionOf(query)) < schemaVersion) {
     for (const statement of tokenUpgrade('bigint', 'text')) await query(statement);
     await makeTables(query);
   }
   await refuseChangedTables(query);
-  await query('UPDATE plant_store SET schema_version = $1 WHERE id = 1', [schemaVersion]);
+  await query(
+    `INSERT INTO plant_store (id, schema_version) VALUES (2, $1)
+     ON CONFLICT (id) DO UPDATE SET schema_version = excluded.schema_version`,
+    [schemaVersion],
+  );
+}
+
+/**
+ * An index that is built in a transaction stops all creates until the transaction ends. A build that
+ * was cut leaves an index that is not valid. The transaction makes the index where the server builds
+ * none beside creates, such as for a partitioned table.
+ */
+async function buildIndex(location: PostgresLocation): Promise<void> {
+  const ms = limits.postgres.upgradeStepMs;
+  const connection = await openConnector(location, ms).connect();
+  try {
+    await within(connection, ms, async (query) => {
+      const { rows } = await query(
+        `SELECT format('%I.%I', nspname, 'plants_newest'), format('%I.plants', nspname), (
+          SELECT NOT indisvalid FROM pg_index WHERE indexrelid = to_regclass('plants_newest')
+            AND NOT EXISTS (SELECT FROM pg_stat_progress_create_index WHERE index_relid = indexrelid))
+         FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+         WHERE pg_class.oid = to_regclass('plants')`,
+      );
+      const [index, table, isCut] = rows[0] ?? [];
+      // Outside of a transaction: a schema of a search path has to be named.
+      if (isCut) await connection.client.query(`DROP INDEX CONCURRENTLY IF EXISTS ${index}`);
+      await connection.client.query(
+        `CREATE INDEX CONCURRENTLY IF NOT EXISTS plants_newest ON ${table} (created_at, id)`,
+      );
+    });
+  } catch (error) {
+    const state = sqlState(error);
+    if (state !== FEATURE_NOT_SUPPORTED && state !== INSUFFICIENT_PRIVILEGE)
+      throw storeError(error);
+  } finally {
+    connection.destroy();
+  }
 }
 
 /**
