@@ -70,6 +70,7 @@ async function upgradeTables(query: Query): Promise<void> {
 async function buildIndex(location: PostgresLocation): Promise<void> {
   const ms = limits.postgres.upgradeStepMs;
   const connection = await openConnector(location, ms).connect();
+  const { client, settings } = connection;
   try {
     await within(connection, ms, async (query) => {
       const { rows } = await query(
@@ -80,9 +81,10 @@ async function buildIndex(location: PostgresLocation): Promise<void> {
          WHERE pg_class.oid = to_regclass('plants')`,
       );
       const [index, table, isCut] = rows[0] ?? [];
-      // Outside of a transaction: a schema of a search path has to be named.
-      if (isCut) await connection.client.query(`DROP INDEX CONCURRENTLY IF EXISTS ${index}`);
-      await connection.client.query(
+      // Outside of a transaction. What a session of a pooler is set to would stay.
+      if (settings.pooler === undefined) await client.query('SET statement_timeout = 0');
+      if (isCut) await client.query(`DROP INDEX CONCURRENTLY IF EXISTS ${index}`);
+      await client.query(
         `CREATE INDEX CONCURRENTLY IF NOT EXISTS plants_newest ON ${table} (created_at, id)`,
       );
     });
