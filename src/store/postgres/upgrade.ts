@@ -1,9 +1,11 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { limits } from '../../limits.ts';
 import { StoreOpenError } from '../errors.ts';
 import type { PostgresLocation } from '../location.ts';
 import { schemaVersion, tokenUpgrade } from '../schema-version.ts';
 import { openConnector } from './connector.ts';
 import {
+  DEADLOCK_DETECTED,
   FEATURE_NOT_SUPPORTED,
   INSUFFICIENT_PRIVILEGE,
   LOCK_NOT_AVAILABLE,
@@ -63,9 +65,9 @@ async function upgradeTables(query: Query): Promise<void> {
 }
 
 /**
- * An index that is built in a transaction stops all creates until the transaction ends. A build that
- * was cut leaves an index that is not valid. The transaction makes the index where the server builds
- * none beside creates, such as for a partitioned table.
+ * Builds an index without stopping creates, as an index that is built in a transaction does. A build
+ * that was cut leaves an index that is not valid. The transaction makes the index where the server
+ * builds none beside creates, such as for a partitioned table.
  */
 async function buildIndex(location: PostgresLocation): Promise<void> {
   const ms = limits.postgres.upgradeStepMs;
@@ -73,20 +75,15 @@ async function buildIndex(location: PostgresLocation): Promise<void> {
   const { client, settings } = connection;
   try {
     await within(connection, ms, async (query) => {
-      const { rows } = await query(
-        `SELECT format('%I.%I', nspname, 'plants_newest'), format('%I.plants', nspname), (
-          SELECT NOT indisvalid FROM pg_index WHERE indexrelid = to_regclass('plants_newest')
-            AND NOT EXISTS (SELECT FROM pg_stat_progress_create_index WHERE index_relid = indexrelid))
-         FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
-         WHERE pg_class.oid = to_regclass('plants')`,
-      );
-      const [index, table, isCut] = rows[0] ?? [];
-      // Outside of a transaction. What a session of a pooler is set to would stay.
+      // For statements outside of transactions. In a session of a pooler, the setting would stay.
       if (settings.pooler === undefined) await client.query('SET statement_timeout = 0');
-      if (isCut) await client.query(`DROP INDEX CONCURRENTLY IF EXISTS ${index}`);
-      await client.query(
-        `CREATE INDEX CONCURRENTLY IF NOT EXISTS plants_newest ON ${table} (created_at, id)`,
-      );
+      for (;;) {
+        const { rows } = await query(indexOfPlants);
+        const [isValid, isBuilt, drop, create] = rows[0] ?? [true];
+        if (isValid) return;
+        if (isBuilt) await delay(limits.postgres.upgradePauseMs);
+        else await client.query(isValid === false ? drop : create).catch(passDeadlock);
+      }
     });
   } catch (error) {
     const state = sqlState(error);
@@ -95,6 +92,21 @@ async function buildIndex(location: PostgresLocation): Promise<void> {
   } finally {
     connection.destroy();
   }
+}
+
+/** Outside of a transaction the search path is another: the statements name the schema. */
+const indexOfPlants = `
+  SELECT (SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('plants_newest')),
+    EXISTS (SELECT FROM pg_stat_progress_create_index WHERE relid = plants.oid),
+    format('DROP INDEX CONCURRENTLY IF EXISTS %I.plants_newest', nspname),
+    format('CREATE INDEX CONCURRENTLY IF NOT EXISTS plants_newest ON %I.plants (created_at, id)',
+      nspname)
+  FROM pg_class AS plants JOIN pg_namespace ON pg_namespace.oid = relnamespace
+  WHERE plants.oid = to_regclass('plants')`;
+
+/** Another node builds the index at the same moment. */
+function passDeadlock(error: unknown): void {
+  if (sqlState(error) !== DEADLOCK_DETECTED) throw error;
 }
 
 /**
