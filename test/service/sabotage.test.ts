@@ -8,12 +8,14 @@ import {
   create,
   createdAtLast,
   oneThread,
+  runProgram,
   type ServerWithStore,
   startServer,
+  storePath,
   takesNoCode,
   temporaryFolder,
 } from '../helpers/program.ts';
-import { runHere } from '../helpers/run-here.ts';
+import { failed, on, runHere } from '../helpers/run-here.ts';
 import { storedPlants } from '../helpers/store-file.ts';
 
 /** A server on a new store that can be sabotaged from within. @see ../helpers/sabotage.ts */
@@ -124,6 +126,11 @@ test('when a thread that serves clients ends, the service ends with exit code 1'
   const server = await startSabotaged(t, 'HTTP thread ends', '--http-threads', '2');
   server.sabotage();
   await assertEndsByItself(server, /an HTTP thread has ended/);
+});
+
+test('a start that fails in a thread says so in one line', { skip: takesNoCode }, async (t) => {
+  const args = ['serve', '--port', '0', ...on(await storePath(t))];
+  failed(await runProgram(args, sabotaging('store is locked for threads')), /: locked\n$/);
 });
 
 test('a clock that is set back a year while the service runs changes no outcome', {
