@@ -29,6 +29,12 @@ test('a thread that is too busy for its timers still reads the tokens again, whe
     await new Promise(setImmediate);
   }
 
+  t.mock.timers.reset();
+  busyFor(limits.access.staleMs + 1);
+  assert.equal(authenticate(), 'unknown');
+  const again = await access.authenticateAgain(token, `Bearer ${token}`);
+  assert('name' in again && again.name === 'my-app');
+
   await store.revokeToken('my-app', Date.now());
   busyFor(limits.access.refreshMs + 1);
   authenticate();
