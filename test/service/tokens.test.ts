@@ -7,7 +7,7 @@ import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { after, test } from 'node:test';
-import { pause } from '../helpers/pause.ts';
+import { pause, untilInForce } from '../helpers/pause.ts';
 import {
   type Ended,
   type Owner,
@@ -82,32 +82,22 @@ async function statusWith(server: RunningServer, token: string): Promise<number 
 /** Requests until each of two threads has answered one. They miss a thread once in 2^19 times. */
 const everyThread = 20;
 
-/** Within which a revocation is in force. */
-const inForceMs = 2_000;
-
-/**
- * Sends requests until all threads answer with `status`. Until then they answer with `before`, which
- * no request gets that is sent after `withinMs`, or with 503 if a busy machine has read its tokens
- * too late.
- */
-async function untilAll(
+/** Until every thread answers with the status. */
+function untilAll(
   server: RunningServer,
   token: string,
   before: number,
   status: number,
   withinMs = 60_000,
-): Promise<void> {
-  const startedMs = performance.now();
-  for (let inRow = 0; inRow < everyThread; inRow += 1) {
-    const sentMs = performance.now() - startedMs;
-    const found = await statusWith(server, token);
-    if (found === status) continue;
-    const mayBe = sentMs < withinMs ? [before, 503] : [503];
-    assert(sentMs < 60_000 && mayBe.includes(found ?? 0), `${found} after ${sentMs} ms`);
-    inRow = -1;
-    await pause();
-  }
+) {
+  return untilInForce(() => statusWith(server, token), before, status, {
+    inRow: everyThread,
+    withinMs,
+  });
 }
+
+/** Within which a change is in force. */
+const inForceMs = 2_000;
 
 /** With the tokens that it knows from its start, for the tests that leave it as it is. */
 const store = await storePath({ after });
