@@ -6,15 +6,20 @@ import { ask, signIn } from '../helpers/operators.ts';
 import { pause } from '../helpers/pause.ts';
 import { nameOfDatabase } from '../helpers/postgres.ts';
 import { startPair, untilRow } from '../helpers/postgres-pair.ts';
-import { create, createdAtLast, oneThread, startServer } from '../helpers/program.ts';
+import {
+  create,
+  createdAtLast,
+  oneThread,
+  startImpatient,
+  startServer,
+} from '../helpers/program.ts';
 import { storedToken } from '../helpers/stored-token.ts';
 import { underWay } from '../helpers/under-way.ts';
 import { plantsIn } from '../torture/history/stored.ts';
 
 const pair = await startPair({ after });
 const ofImpatient = await pair.primary.makeDatabase();
-// A start on a busy machine needs the time, too.
-const impatient = await startServer({ after }, ofImpatient, ['--commit-timeout', '2s']);
+const impatient = await startImpatient({ after }, ofImpatient, ['--commit-timeout', '1s']);
 
 const alder = { id: 1, name: 'Alder' };
 
