@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { rotateToken } from '../../src/access/issue-token.ts';
 import { generateToken } from '../../src/access/opaque-tokens.ts';
 import { rateLimiterIn, rateLimitMemory } from '../../src/access/rate-limit.ts';
-import { refuseBeyondRate } from '../../src/api/rate-limit.ts';
+import { refuseBeyondRate } from '../../src/api/create-plant.ts';
 import { Refusal } from '../../src/contract/problems.ts';
 import { limits } from '../../src/limits.ts';
 import type { Store } from '../../src/store/store.ts';
