@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import { Agent, request } from 'node:http';
 import { test } from 'node:test';
 import { withLimits } from '../helpers/faults.ts';
-import { type RunningServer, startServer, storePath, token } from '../helpers/program.ts';
+import { keepCreating } from '../helpers/load.ts';
+import { create, type RunningServer, startServer, storePath } from '../helpers/program.ts';
 import { rawRequest } from '../helpers/raw.ts';
 import { storedPlants } from '../helpers/store-file.ts';
 import { connectCrowd, trickle } from './crowd.ts';
@@ -11,41 +11,24 @@ import { scale } from './scale.ts';
 
 const skip = process.platform === 'linux' ? false : 'services share a port only on Linux';
 
-/** Creates one plant. Resolves with the status, or the code of the error. */
-function createOne(port: number, id: number, agent: Agent | false): Promise<number | string> {
-  const body = `{"id":${id},"name":"Alder ${id}"}`;
-  const headers = {
-    Authorization: `Bearer ${token}`,
-    'Content-Type': 'application/json',
-    'Content-Length': body.length,
-  };
-  return new Promise((resolve) => {
-    request(
-      { port, host: '127.0.0.1', path: '/plants', method: 'POST', headers, agent },
-      (response) => {
-        response.resume().on('end', () => resolve(response.statusCode ?? 0));
-      },
-    )
-      .on('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message))
-      .end(body);
-  });
-}
-
-/** Creates plants without a pause until it is stopped. Returns what became of each. */
-function keepCreating(port: number, clients: number, agent: Agent | false, firstId: number) {
+/** Creates plants without a pause until it is stopped. Returns the status of each, or the error. */
+function keepTrying(plantsUrl: string, clients: number) {
   const outcomes: { id: number; outcome: number | string }[] = [];
-  let stopped = false;
-  let nextId = firstId;
+  let isOver = false;
+  let nextId = 0;
   const client = async () => {
-    while (!stopped) {
-      const id = nextId;
-      nextId += 1;
-      outcomes.push({ id, outcome: await createOne(port, id, agent) });
+    while (!isOver) {
+      const id = (nextId += 1);
+      const outcome = await create(plantsUrl, { id, name: `Alder ${id}` }).then(
+        ({ status }) => status,
+        (error) => `${error.cause?.code ?? error}`,
+      );
+      outcomes.push({ id, outcome });
     }
   };
   const done = Promise.all(Array.from({ length: clients }, client));
   return async () => {
-    stopped = true;
+    isOver = true;
     await done;
     return outcomes;
   };
@@ -59,22 +42,15 @@ test('a service takes over from another on the same port and store, and clients 
   const store = await storePath(t);
   let running: RunningServer = await startServer(t, store);
   const { port } = running;
-  const agent = new Agent({ keepAlive: true });
-  t.after(() => agent.destroy());
-  const stopUsers = keepCreating(port, 32, agent, 0);
+  const load = keepCreating(running.plantsUrl, 32, () => undefined);
 
   for (let restart = 0; restart < restarts; restart += 1) {
     const next = await startServer(t, store, ['--port', String(port), '--reuse-port']);
     assert.equal(await running.stop(), 0);
     running = next;
   }
-  const outcomes = await stopUsers();
-
-  assert.deepEqual(
-    outcomes.filter(({ outcome }) => outcome !== 200),
-    [],
-  );
-  assert.equal(storedPlants(store).length, outcomes.length);
+  await load.stop();
+  assert.equal(storedPlants(store).length, load.acknowledged.length);
 });
 
 test('a service that stops among slow clients and load ends within its drain limit with exit code 0', {
@@ -89,9 +65,7 @@ test('a service that stops among slow clients and load ends within its drain lim
     socket.write(rawRequest('', { fields: { 'Content-Length': '10000' } }));
   trickle(t, slow, Buffer.alloc(10_000, ' '), 50);
   const idle = await connectCrowd(t, port, scale({ short: 50, long: 5_000 }));
-  const agent = new Agent({ keepAlive: true });
-  t.after(() => agent.destroy());
-  const stopUsers = keepCreating(port, 16, agent, 0);
+  const stopUsers = keepTrying(server.plantsUrl, 16);
   await letGoodClientsCreate(server, { connections: 4, measureMs: 100 });
 
   const start = performance.now();
