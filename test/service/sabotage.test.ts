@@ -25,8 +25,16 @@ async function startSabotaged(t: TestContext, kind: string, ...args: string[]) {
   const flag = join(folder, 'sabotage');
   const variables = sabotaging(kind, flag);
   const server = await startServer(t, store, [...oneThread, ...args], variables);
-  assert.equal((await create(server.plantsUrl, plant(1))).status, 200);
+  await createdAtLast(server.plantsUrl, plant(1));
   return { ...server, store, sabotage: () => writeFileSync(flag, ''), heal: () => rmSync(flag) };
+}
+
+/** A server whose disk hangs, and has not stored the plant 2 in time. */
+async function startHanging(t: TestContext) {
+  const server = await startSabotaged(t, 'disk hangs', '--commit-timeout', '200ms');
+  server.sabotage();
+  assert.deepEqual(await statusAndCode(await create(server.plantsUrl, plant(2))), [503, 50301]);
+  return server;
 }
 
 /**
@@ -53,9 +61,7 @@ async function assertNothingIsLost(
 test('while the disk does not return from a sync, creates get 50301 in bounded time; when it goes on, so does the service', {
   skip: takesNoCode,
 }, async (t) => {
-  const server = await startSabotaged(t, 'disk hangs', '--commit-timeout', '200ms');
-  server.sabotage();
-  assert.deepEqual(await statusAndCode(await create(server.plantsUrl, plant(2))), [503, 50301]);
+  const server = await startHanging(t);
   assert.deepEqual(await statusAndCode(await create(server.plantsUrl, plant(3))), [503, 50301]);
 
   server.heal();
@@ -68,9 +74,7 @@ test('while the disk does not return from a sync, creates get 50301 in bounded t
 test('a service whose disk hangs for good still stops in bounded time, with exit code 1, and loses nothing', {
   skip: takesNoCode,
 }, async (t) => {
-  const server = await startSabotaged(t, 'disk hangs', '--commit-timeout', '200ms');
-  server.sabotage();
-  assert.deepEqual(await statusAndCode(await create(server.plantsUrl, plant(2))), [503, 50301]);
+  const server = await startHanging(t);
 
   assert.equal(await server.stop(), 1);
 
