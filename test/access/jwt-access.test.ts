@@ -99,7 +99,7 @@ const metadata = { issuer: origin, jwks_uri: `${origin}/jwks` };
 const keys = [{ kty: 'RSA', n: 'AQAB', e: 'AQAB' }];
 
 async function read(issuer = origin) {
-  const reply = await fetchKeys(issuer, AbortSignal.timeout(5_000));
+  const reply = await fetchKeys(issuer, AbortSignal.timeout(60_000));
   return reply.json();
 }
 
