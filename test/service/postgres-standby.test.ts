@@ -19,7 +19,7 @@ import { plantsIn } from '../torture/history/stored.ts';
 
 const pair = await startPair({ after });
 const ofImpatient = await pair.primary.makeDatabase();
-const impatient = await startImpatient({ after }, ofImpatient, ['--commit-timeout', '1s']);
+const impatient = await startImpatient({ after }, ofImpatient, ['--commit-timeout', '2s']);
 
 const alder = { id: 1, name: 'Alder' };
 
