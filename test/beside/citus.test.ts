@@ -22,16 +22,17 @@ if (found === undefined) test('Citus', (t) => t.skip(`the PostgreSQL of ${where}
 else await testsOf(found);
 
 async function testsOf(citus: Citus) {
+  const query = (url: string, text: string) => citus.coordinator.query(text, url);
   const emptied = await citus.makeDatabase();
-  const [row] = await citus.query(emptied, 'SELECT citus_version()');
+  const [row] = await query(emptied, 'SELECT citus_version()');
   const [, version] = /^Citus ([0-9.]+)/.exec(`${row?.['citus_version']}`) ?? [];
   const distribute = "SELECT create_distributed_table('plants', 'id')";
 
   storeSuite(`Citus ${version}`, async (owner) => {
     const tables = 'plants, plant_store, tokens, sessions, backups, heartbeat';
-    await citus.query(emptied, `DROP TABLE IF EXISTS ${tables}`);
+    await query(emptied, `DROP TABLE IF EXISTS ${tables}`);
     const store = await openStore(locationOf(emptied), 10_000);
-    await citus.query(emptied, distribute);
+    await query(emptied, distribute);
     owner.after(() => store.close());
     return store;
   });
@@ -46,7 +47,7 @@ async function testsOf(citus: Citus) {
     const [worker] = citus.workers;
     const proxy = await startProxy(t, worker?.port ?? 0);
     const update = `SELECT citus_update_node(nodeid, nodename, ${proxy.port})`;
-    await citus.query(url, `${update} FROM pg_dist_node WHERE nodeport = ${worker?.port}`);
+    await query(url, `${update} FROM pg_dist_node WHERE nodeport = ${worker?.port}`);
     await using store = await openStore(locationOf(url), 1_000);
     const create = async (name: string) => {
       const plant = { name, tag: undefined, createdBy: 0 };
@@ -73,7 +74,7 @@ async function testsOf(citus: Citus) {
     assert.deepEqual([created, target.plants], [5_000, 5_000]);
     await done('backup', backup, ...on(url));
     await done('restore', backup, ...on(restored));
-    await citus.query(restored, distribute);
+    await query(restored, distribute);
     for (const store of [source.replace('sqlite:', ''), url, restored]) {
       const found = await doneJson('verify', '--against', backup, ...on(store));
       assert.deepEqual([found.plants, found.changed, found.missing], [5_000, 0, 0]);
@@ -87,9 +88,9 @@ async function testsOf(citus: Citus) {
     await load.acknowledgedMore(200);
     const third = citus.workers[2]?.port;
     for (const step of [`add_node('127.0.0.1', ${third})`, 'rebalance_start()', 'rebalance_wait()'])
-      await citus.query(url, `SELECT citus_${step}`);
+      await query(url, `SELECT citus_${step}`);
     const moved = `SELECT FROM citus_shards WHERE nodeport = ${third}`;
-    assert.equal((await citus.query(url, moved)).length, 2);
+    assert.equal((await query(url, moved)).length, 2);
     await load.acknowledgedMore(200);
     await load.stop();
     const stored = await plantsIn(url);

@@ -10,8 +10,6 @@ export interface Citus {
   makeDatabase(): Promise<string>;
   /** A new store whose plants are on the first two workers. @returns its URL, as the page has it */
   makeStore(): Promise<string>;
-  /** Runs a statement on the coordinator. */
-  query(url: string, text: string): Promise<Record<string, unknown>[]>;
 }
 
 const settings = {
@@ -31,29 +29,27 @@ export async function startCitus(owner: Owner): Promise<Citus | undefined> {
   if ((await plain.query(found)).length === 0) return undefined;
   const start = () => startPostgres(owner, settings);
   const [coordinator, ...workers] = await Promise.all([start(), start(), start(), start()]);
-  const query: Citus['query'] = (url, text) => coordinator.query(text, nameOfDatabase(url));
 
   async function makeDatabase(): Promise<string> {
     const url = await coordinator.makeDatabase();
-    const database = nameOfDatabase(url);
-    for (const worker of workers) await worker.query(`CREATE DATABASE ${database}`);
+    for (const worker of workers) await worker.query(`CREATE DATABASE ${nameOfDatabase(url)}`);
     for (const server of [coordinator, ...workers])
-      await server.query('CREATE EXTENSION citus', database);
-    await query(url, `SELECT citus_set_coordinator_host('127.0.0.1', ${coordinator.port})`);
+      await server.query('CREATE EXTENSION citus', url);
+    const query = (text: string) => coordinator.query(text, url);
+    await query(`SELECT citus_set_coordinator_host('127.0.0.1', ${coordinator.port})`);
     for (const { port } of workers.slice(0, 2))
-      await query(url, `SELECT citus_add_node('127.0.0.1', ${port})`);
+      await query(`SELECT citus_add_node('127.0.0.1', ${port})`);
     return `${url}?options=-ccitus.max_cached_conns_per_worker%3D16`;
   }
 
   return {
     coordinator,
     workers,
-    query,
     makeDatabase,
     async makeStore() {
       const url = await makeDatabase();
       await makeStore(url);
-      await query(url, "SELECT create_distributed_table('plants', 'id')");
+      await coordinator.query("SELECT create_distributed_table('plants', 'id')", url);
       return url;
     },
   };

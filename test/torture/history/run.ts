@@ -135,7 +135,7 @@ export async function historyOnCitus(
   const nodes = [await startNode(0), await startNode(1)];
   const readStore = async () => {
     // What was committed while a worker was away is invisible until then.
-    await citus.query(url, 'SELECT recover_prepared_transactions()');
+    await citus.coordinator.query('SELECT recover_prepared_transactions()', url);
     return plantsIn(url);
   };
   return runHistory({ ...citus, faultMs, nodes, startNode, readStore }, citusFaults, options);
