@@ -248,6 +248,8 @@ export const limits = {
     /** The whole upgrade, which builds an index of all plants. */
     upgradeStepMs: 600 * second,
     pageRows: 5_000,
+    /** With more plants, VALUES is the slower statement for Citus. */
+    citusRowsMax: 1_000,
     snapshotIdleMs: 10 * 60 * second,
     /** All questions of `doctor` to a database. */
     conditionMs: 10 * second,

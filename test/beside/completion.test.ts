@@ -83,9 +83,11 @@ function inShell(
 
 /**
  * The offers without the slash that a folder ends with, and without what a shell says beside them.
+ *
+ * @param kept what each offer comes after
  */
-function assertOffers(line: string, offers: readonly string[]): void {
-  const words = offers.map((offer) => offer.replace(/\t.*/, '').replace(/\/$/, ''));
+function assertOffers(line: string, offers: readonly string[], kept = ''): void {
+  const words = offers.map((offer) => kept + offer.replace(/\t.*/, '').replace(/\/$/, ''));
   assert.deepEqual(words.toSorted(), [...(expected[line] ?? [])].toSorted(), line);
 }
 
@@ -97,10 +99,7 @@ test('bash completes commands, flags, their values, tokens and files', (t) => {
   for (const [line, offers] of inShell(t, 'bash', ['-c', script, 'bash'])) {
     // Bash replaces what comes after the last = or :.
     const kept = /[^ ]*[=:]$/.exec(line.replace(/[^=: ]*$/, ''))?.[0] ?? '';
-    assertOffers(
-      line,
-      offers.map((offer) => kept + offer),
-    );
+    assertOffers(line, offers, kept);
   }
 });
 
@@ -120,13 +119,8 @@ test('zsh completes the same', (t) => {
     compset() { [[ $1 == -P && $2 == 1 && $PREFIX == *=* ]] && PREFIX=\${PREFIX#*=}; [[ $2 == sqlite: ]] && PREFIX=\${PREFIX#sqlite:}; }
     _files() { print -rl -- $PREFIX*(N); }
     for line; do words=("\${(@)\${(@s: :)line}}"); CURRENT=$#words; PREFIX=$words[-1]; _plant_store; print @@; done`;
-  for (const [line, offers] of inShell(t, 'zsh', ['-f', '-c', script, 'zsh'])) {
-    const kept = line.includes('sqlite:') ? 'sqlite:' : '';
-    assertOffers(
-      line,
-      offers.map((offer) => kept + offer),
-    );
-  }
+  for (const [line, offers] of inShell(t, 'zsh', ['-f', '-c', script, 'zsh']))
+    assertOffers(line, offers, line.includes('sqlite:') ? 'sqlite:' : '');
 });
 
 test('a shell that is not known is wrong usage', async () => {

@@ -42,6 +42,13 @@ async function replicatedStore(owner: Owner): Promise<ReplicatedStore> {
   return { store: join(folder, 'data/plants.db'), replica: join(folder, 'replica') };
 }
 
+/** The plants that the replica has. */
+async function restored(replicated: ReplicatedStore) {
+  const file = `${replicated.replica}.restored.db`;
+  await restoreReplica(replicated, file);
+  return storedPlants(file);
+}
+
 test('Litestream outlives stops of the service, and the commands of the store work beside it', async (t) => {
   if (isMissing(t)) return;
   const replicated = await replicatedStore(t);
@@ -72,11 +79,11 @@ test('Litestream outlives stops of the service, and the commands of the store wo
   assert.equal(refused.code, 1);
   await litestream.stop();
 
-  await restoreReplica(replicated, `${replica}.restored.db`);
-  assert.deepEqual(
-    storedPlants(`${replica}.restored.db`).map(([id]) => id),
-    [1n, 2n, 3n],
-  );
+  assert.deepEqual(await restored(replicated), [
+    [1n, 'Alder', null],
+    [2n, 'Birch', null],
+    [3n, 'Cedar', null],
+  ]);
 });
 
 test('a Litestream that was away while the WAL began again misses no create', async (t) => {
@@ -102,8 +109,7 @@ test('a Litestream that was away while the WAL began again misses no create', as
   await back.inSync();
   await back.stop();
 
-  await restoreReplica(replicated, `${replicated.replica}.restored.db`);
-  assert.equal(storedPlants(`${replicated.replica}.restored.db`).length, plants);
+  assert.equal((await restored(replicated)).length, plants);
 });
 
 test('a kill during a sync leaves the same in the store and in the replica', {
@@ -126,9 +132,8 @@ test('a kill during a sync leaves the same in the store and in the replica', {
   await litestream.inSync();
   await Promise.all([next.stop(), litestream.stop()]);
 
-  await restoreReplica(replicated, `${replicated.replica}.restored.db`);
   const stored = storedPlants(replicated.store);
-  assert.deepEqual(storedPlants(`${replicated.replica}.restored.db`), stored);
+  assert.deepEqual(await restored(replicated), stored);
   assert.equal(stored.length, 3);
 });
 

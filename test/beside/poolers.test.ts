@@ -7,7 +7,7 @@ import {
   startPooler,
   versionOf,
 } from '../helpers/poolers.ts';
-import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
+import { startPostgres } from '../helpers/postgres.ts';
 import { locationOf } from '../helpers/postgres-connection.ts';
 import { skipVisibly } from '../helpers/skips.ts';
 import { storeSuite } from '../store/store-suite.ts';
@@ -34,7 +34,7 @@ async function suiteThrough(pooler: PoolerName, settings: PoolerSettings) {
   const title = `${pooler} ${version}, with ${settings.prepared ?? 'no'} prepared statements`;
   storeSuite(title, async (owner) => {
     const empty = 'DROP SCHEMA public CASCADE; CREATE SCHEMA public';
-    await server.query(empty, nameOfDatabase(database));
+    await server.query(empty, database);
     const store = await openStore(locationOf(url), callMs, false);
     owner.after(() => store.close());
     assert(store.pooler);

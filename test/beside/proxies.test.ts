@@ -86,15 +86,11 @@ async function startProxy(t: TestContext, [program = '', ...args]: string[], pla
   }
 }
 
-interface Client {
-  create(body: string, bearer?: string): Promise<{ status: number; body: string }>;
-}
-
-function clientOf(t: TestContext, port: number, ca: string): Client {
+function clientOf(t: TestContext, port: number, ca: string) {
   const agent = new Agent({ keepAlive: true, maxSockets: 8, ca, servername: 'plants.example.org' });
   t.after(() => agent.destroy());
   return {
-    async create(body, bearer = token) {
+    async create(body: string, bearer = token) {
       const sent = request({
         ...{ agent, host: '127.0.0.1', port, path: '/plants', method: 'POST' },
         headers: {
@@ -106,7 +102,7 @@ function clientOf(t: TestContext, port: number, ca: string): Client {
       });
       sent.end(body);
       const [reply] = await once(sent, 'response');
-      return { status: reply.statusCode, body: await text(reply) };
+      return { status: Number(reply.statusCode), body: await text(reply) };
     },
   };
 }
@@ -149,8 +145,7 @@ for (const [name, commandOf] of Object.entries(proxies))
     assert([413, 502].includes(status), `${status}`);
 
     const underWay = createMany(1_000);
-    const exit = service.stop();
-    await exit;
+    await service.stop();
     await startServer(t, store, flags);
     const replies = await underWay;
     while ((await create('{"id":5000,"name":"Alder"}')).status !== 200) await pause();

@@ -36,7 +36,7 @@ export interface PostgresServer {
   log(): string;
   /** A new database, which is empty, or a copy of another. @returns its URL */
   makeDatabase(like?: string): Promise<string>;
-  /** Runs a statement as its administrator. */
+  /** Runs a statement as its administrator, in the database of that name or URL. */
   query(text: string, database?: string): Promise<Record<string, unknown>[]>;
   /** Changes a setting of the running server. Resolves when it holds for new connections. */
   set(name: string, value: string): Promise<void>;
@@ -118,12 +118,8 @@ function newData(): string {
   mkdirSync(keptFolder, { recursive: true });
   const made = mkdtempSync(`${kept}-`);
   giveAway(made);
-  run('initdb', ['-D', made, ...args]);
-  keep(made, kept);
-  return kept;
-}
-
-function keep(made: string, kept: string): void {
+  const [command = '', ...rest] = commandLine('initdb', ['-D', made, ...args]);
+  execFileSync(command, rest, { stdio: ['ignore', 'ignore', 'pipe'] });
   try {
     renameSync(made, kept);
   } catch (error) {
@@ -131,6 +127,7 @@ function keep(made: string, kept: string): void {
     if (!existsSync(kept)) throw error;
     rmSync(made, { recursive: true });
   }
+  return kept;
 }
 
 /** A server on a folder of data that is there. */
@@ -202,7 +199,8 @@ async function serverIn(
       );
       return `postgres://postgres@127.0.0.1:${port}/${name}`;
     },
-    query: (text, database = 'postgres') => query(port, database, text),
+    query: (text, database = 'postgres') =>
+      query(port, database.includes('/') ? nameOfDatabase(database) : database, text),
     async set(name, value) {
       await query(port, 'postgres', `ALTER SYSTEM SET ${name} = ${value}`);
       await query(port, 'postgres', 'SELECT pg_reload_conf()');
@@ -242,11 +240,6 @@ async function query(
   } finally {
     await client.end();
   }
-}
-
-function run(program: string, args: readonly string[]): void {
-  const [command = '', ...rest] = commandLine(program, args);
-  execFileSync(command, rest, { stdio: ['ignore', 'ignore', 'pipe'] });
 }
 
 function commandLine(program: string, args: readonly string[]): string[] {

@@ -13,6 +13,8 @@ export interface TcpProxy {
   swallow(what: 'replies' | 'everything'): void;
   /** From now on what the server sends is kept, and arrives at once with `heal`. */
   delayReplies(): void;
+  /** From now on a client that sends this text is cut off, and the text does not arrive. */
+  cutAt(text: string): void;
   heal(): void;
   /** Resets the connections of the clients. */
   reset(): void;
@@ -28,8 +30,10 @@ export async function startProxy(owner: Owner, targetPort: number): Promise<TcpP
   const links = new Set<Link>();
   let swallows: Link['swallows'];
   let isDelaying = false;
+  let cut: string | undefined;
   const listener = createServer((client) => {
     const server = connect({ port: targetPort, host: '127.0.0.1', noDelay: true });
+    client.on('data', (chunk) => cut !== undefined && chunk.includes(cut) && client.destroy());
     links.add(join({ client, server, swallows }));
     if (isDelaying) server.pause();
   });
@@ -46,8 +50,10 @@ export async function startProxy(owner: Owner, targetPort: number): Promise<TcpP
       isDelaying = true;
       for (const { server } of links) server.pause();
     },
+    cutAt: (text) => void (cut = text),
     heal() {
       swallows = undefined;
+      cut = undefined;
       isDelaying = false;
       for (const { server } of links) server.resume();
     },
@@ -59,7 +65,10 @@ export async function startProxy(owner: Owner, targetPort: number): Promise<TcpP
 
 function join(link: Link): Link {
   const { client, server } = link;
-  client.on('data', (chunk) => link.swallows !== 'everything' && server.write(chunk));
+  client.on(
+    'data',
+    (chunk) => link.swallows !== 'everything' && !client.destroyed && server.write(chunk),
+  );
   server.on('data', (chunk) => link.swallows === undefined && client.write(chunk));
   for (const [socket, other] of [
     [client, server],

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { after, type TestContext, test } from 'node:test';
+import type { Readiness } from '../../src/ops/contract.ts';
 import { assertMonitored, metricNames } from '../helpers/monitoring.ts';
 import { type Answer, type Asked, ask, signIn } from '../helpers/operators.ts';
 import { until } from '../helpers/pause.ts';
-import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
+import { startPostgres } from '../helpers/postgres.ts';
 import { create, oneThread, type RunningServer, startServer } from '../helpers/program.ts';
 import { done, on } from '../helpers/run-here.ts';
 import { storedToken } from '../helpers/stored-token.ts';
@@ -83,12 +84,7 @@ test('who signs in at one node is known at the other, finds plants and makes tok
 });
 
 test('while the database is down, operators are told so at once, and the metrics have what the process knows; the log has a line of its begin and one of its end', async (t) => {
-  const own = await startPostgres(t);
-  const url = withPassword(await own.makeDatabase());
-  const node = await startServer(t, url, oneThread);
-  const token = await storedToken(url, 'alice', { role: 'operate' });
-  const operator = { cookie: await signIn(node, { token }) };
-  await untilReady(node);
+  const { own, node, operator } = await onOwnServer(t);
 
   await own.kill();
 
@@ -127,7 +123,7 @@ test('the reply to a failed create never quotes a plant, also if a trigger of th
     `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
       $$ BEGIN RAISE EXCEPTION 'no % here', NEW.name; END $$;
     CREATE TRIGGER refuse BEFORE INSERT ON plants FOR EACH ROW EXECUTE FUNCTION refuse()`,
-    nameOfDatabase(url),
+    url,
   );
 
   const { error, message } = await refusalOf(node, 'Hemlock');
@@ -138,27 +134,32 @@ test('the reply to a failed create never quotes a plant, also if a trigger of th
 });
 
 test('while the database hangs, operators are answered within seconds', async (t) => {
-  const own = await startPostgres(t);
-  const url = await own.makeDatabase();
-  const node = await startServer(t, url, oneThread);
-  const token = await storedToken(url, 'alice', { role: 'operate' });
-  const operator = { cookie: await signIn(node, { token }) };
-  await untilReady(node);
+  const { own, node, operator } = await onOwnServer(t);
   own.pause();
   await assertAway(node, operator, /the last stored test write was \d+\.\d s ago$/);
   own.resume();
   await untilReady(node);
 });
 
+/** A node that is ready, with an operator who has signed in. */
+async function onOwnServer(t: TestContext, ...args: string[]) {
+  const own = await startPostgres(t);
+  const url = withPassword(await own.makeDatabase());
+  const node = await startServer(t, url, [...oneThread, ...args]);
+  const token = await storedToken(url, 'alice', { role: 'operate' });
+  const operator = { cookie: await signIn(node, { token }) };
+  await untilReady(node);
+  return { own, node, operator };
+}
+
 async function assertAway(node: RunningServer, operator: Asked, says: RegExp): Promise<void> {
   const { body } = await until(
     () => quick(node, 'readyz'),
     ({ status, body }) => status === 503 && says.test(body.checks[0].says),
   );
+  const failing = (body as Readiness).checks.filter(({ level }) => level === 'error');
   assert.deepEqual(
-    body.checks
-      .filter(({ level }: { level: string }) => level === 'error')
-      .map(({ name }: { name: string }) => name),
+    failing.map(({ name }) => name),
     ['writes'],
   );
   assert.equal((await quick(node, 'livez')).status, 200);

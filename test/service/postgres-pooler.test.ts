@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, type TestContext, test } from 'node:test';
 import pg from 'pg';
 import { lacksPgBouncer, startPooler } from '../helpers/poolers.ts';
-import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
+import { startPostgres } from '../helpers/postgres.ts';
 import { create, oneThread, startServer } from '../helpers/program.ts';
 import { runHere } from '../helpers/run-here.ts';
 
@@ -30,10 +30,7 @@ test('a plant is stored as it was sent, whatever another client of a pooler has 
     const reply = await create(plantsUrl, plants[id] ?? {});
     assert.equal(reply.status, 200, statement);
   }
-  const rows = await server.query(
-    'SELECT id::int, name, tag FROM plants ORDER BY id',
-    nameOfDatabase(url),
-  );
+  const rows = await server.query('SELECT id::int, name, tag FROM plants ORDER BY id', url);
   assert.deepEqual(
     rows,
     plants.map((plant) => ({ tag: null, ...plant })),
@@ -54,10 +51,10 @@ test('another client of a pooler finds the settings of its session as they were'
 test('a schema that the URL names holds the store, although the pooler drops the parameter', async (t) => {
   if (lacksPgBouncer(t)) return;
   const url = await server.makeDatabase();
-  await server.query('CREATE SCHEMA garden', nameOfDatabase(url));
+  await server.query('CREATE SCHEMA garden', url);
   const { plantsUrl } = await behindPooler(t, url, '?options=-csearch_path%3Dgarden');
   assert.equal((await create(plantsUrl, { id: 1, name: 'Alder' })).status, 200);
-  const rows = await server.query('SELECT name FROM garden.plants', nameOfDatabase(url));
+  const rows = await server.query('SELECT name FROM garden.plants', url);
   assert.deepEqual(rows, [{ name: 'Alder' }]);
 });
 

@@ -83,7 +83,7 @@ test('plants that a policy of the database hides are an error, and no part of th
     `ALTER TABLE plants ENABLE ROW LEVEL SECURITY; ${ours}`,
     'CREATE ROLE gardener LOGIN; GRANT ALL ON ALL TABLES IN SCHEMA public TO gardener',
   ])
-    await server.query(statement, nameOfDatabase(url));
+    await server.query(statement, url);
   const store = url.replace('//postgres', '//gardener');
   const backup = join(await temporaryFolder(t), 'backup.db');
   for (const args of [

@@ -10,6 +10,7 @@ const usual: SessionSettings = {
   synchronousStandbyNames: '',
   searchPath: 'public',
   pooler: undefined,
+  isCitus: false,
 };
 const standbys = { synchronousStandbyNames: 'ANY 1 (a, b)' };
 

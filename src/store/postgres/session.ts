@@ -13,6 +13,7 @@ export interface SessionSettings {
   readonly searchPath: string;
   /** Undefined if the connection leads to the server itself. Other poolers do not tell a name. */
   readonly pooler: Pooler | undefined;
+  readonly isCitus: boolean;
 }
 
 type Pooler = 'PgBouncer' | 'a pooler';
@@ -82,6 +83,7 @@ const sessionSettings = `SELECT version(), pg_backend_pid() AS "processId",
     format('%I OWNER %I', current_database() || '_utf8', current_user) AS "inUtf8",
     pg_is_in_recovery() AS "isInRecovery",
     ${initialSetting('default_transaction_read_only')} AS "isReadOnly",
+    to_regclass('pg_dist_partition') IS NOT NULL AS "isCitus",
     current_setting('fsync') AS fsync,
     current_setting('full_page_writes') AS "fullPageWrites",
     current_setting('synchronous_standby_names') AS "synchronousStandbyNames",

@@ -10,8 +10,7 @@ export async function plantsBytes(query: Query): Promise<number> {
 
 /** Whether the plants are distributed; undefined without Citus. */
 export async function isDistributed(query: Query): Promise<boolean | undefined> {
-  const isCitus = (await query("SELECT to_regclass('pg_dist_partition') IS NOT NULL")).rows[0]?.[0];
-  if (!isCitus) return undefined;
+  if (!query.isCitus) return undefined;
   const { rows } = await query(
     "SELECT 1 FROM pg_dist_partition WHERE logicalrelid = 'plants'::regclass",
   );

@@ -15,6 +15,7 @@ export interface Query {
   (text: string, values?: readonly unknown[]): Promise<QueryArrayResult>;
   /** Begins a transaction for the statements that follow. */
   begin(kind: TransactionKind): Promise<void>;
+  readonly isCitus: boolean;
 }
 
 interface Statement {
@@ -29,7 +30,7 @@ interface Statement {
  * it. A pooler lends a session to several clients in turn: what one of them has left there counts
  * for no statement of the service, and the service leaves nothing.
  */
-export function queryOn({ client, settings: { searchPath }, demands }: Connection): Query {
+export function queryOn({ client, settings: { searchPath, isCitus }, demands }: Connection): Query {
   // Without its name, temporary tables of another client would come first.
   const path = [searchPath, 'pg_temp'].filter(Boolean).join(', ');
 
@@ -64,6 +65,7 @@ export function queryOn({ client, settings: { searchPath }, demands }: Connectio
     return (await run)[0] as QueryArrayResult;
   };
   return Object.assign(query, {
+    isCitus,
     begin: (kind: TransactionKind) => begun(kind).then(() => undefined, refuseStandby),
   });
 }

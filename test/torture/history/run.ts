@@ -2,10 +2,12 @@ import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
+import { type Citus, startCitus } from '../../helpers/citus.ts';
 import { type Owner, startServer, temporaryFolder } from '../../helpers/program.ts';
 import { type CheckReport, readStore, type SentPlant } from '../check-journal.ts';
 import { runAsCommand } from '../command.ts';
 import { seededRandom } from '../workload.ts';
+import { citusFaults } from './citus.ts';
 import {
   type Cluster,
   type ClusterOptions,
@@ -29,6 +31,7 @@ import {
   assertOthersServe,
   assertPromisesKept,
 } from './promises.ts';
+import { plantsIn } from './stored.ts';
 
 /*
  * Many clients send conflicting plants to several nodes, while harm is done to the nodes, and to
@@ -128,6 +131,24 @@ export async function historyOnPostgres(
   return runHistory(cluster, faults, options);
 }
 
+/** Two nodes have one store, whose plants are on two workers. */
+export async function historyOnCitus(
+  owner: Owner,
+  options: HistoryOptions,
+  citus: Citus,
+  faultMs = 60_000,
+): Promise<CheckReport> {
+  const url = await citus.makeStore();
+  const startNode = (_: number, ...args: string[]) => startServer(owner, url, args);
+  const nodes = [await startNode(0), await startNode(1)];
+  const readStore = async () => {
+    // What was committed while a worker was away is invisible until then.
+    await citus.coordinator.query('SELECT recover_prepared_transactions()', url);
+    return plantsIn(url);
+  };
+  return runHistory({ ...citus, faultMs, nodes, startNode, readStore }, citusFaults, options);
+}
+
 /** If the run finds no losses where there are some, it would find no others. */
 export async function findsLosses(
   owner: Owner,
@@ -144,8 +165,9 @@ export async function findsLosses(
 if (import.meta.main) {
   const ofNodes = { ...nodeFaults, ...stillNodeFaults };
   const ofCluster = { ...databaseFaults, ...networkFaults, ...ofNodes, ...clusterFaults };
-  await runAsCommand('history', { sqlite: 200_000, postgres: 200_000 }, async (run) => {
-    const { folder, owner, sqlite, postgres, seed, report } = run;
+  const operations = { sqlite: 200_000, postgres: 200_000, citus: 0 };
+  await runAsCommand('history', operations, async (run) => {
+    const { folder, owner, sqlite, postgres, citus, seed, report } = run;
     const part = (name: string, operations: number) => {
       mkdirSync(join(folder, name));
       const pace = { operationsPerFault: 500, lanesPerNode: 16, pauseMs: 0 };
@@ -155,6 +177,10 @@ if (import.meta.main) {
     if (sqlite > 0) found.push(await historyOnSqlite(owner, part('sqlite', sqlite), ofNodes));
     if (postgres > 0)
       found.push(await historyOnPostgres(owner, part('postgres', postgres), ofCluster));
+    if (citus > 0) {
+      const started = (await startCitus(owner)) ?? assert.fail('TEST_POSTGRES_BIN has no Citus');
+      found.push(await historyOnCitus(owner, part('citus', citus), started));
+    }
     const losses = postgres > 0 ? await findsLosses(owner, part('losses', 1)) : [];
     return {
       violations: [...found.flatMap(({ violations }) => violations), ...losses],
