@@ -11,7 +11,13 @@ import { reads } from '../small-tables.ts';
 import { callsOf } from '../steps.ts';
 import type { StoreReader } from '../store.ts';
 import { type Connector, openConnector } from './connector.ts';
-import { DATA_CORRUPTED, INDEX_CORRUPTED, sqlState, storeError } from './errors.ts';
+import {
+  DATA_CORRUPTED,
+  INDEX_CORRUPTED,
+  SERIALIZATION_FAILURE,
+  sqlState,
+  storeError,
+} from './errors.ts';
 import { byId, conditionsOf, newestFirst, plantWindow, rowPage } from './plant-rows.ts';
 import { type Pool, runOnce, within } from './pool.ts';
 import { refuseUnfitSchema, versionOf } from './schema.ts';
@@ -59,9 +65,12 @@ export async function demandStore(query: Query, location: PostgresLocation): Pro
 /** A read transaction on its own connection. @throws StoreError */
 async function openPostgresSnapshot(connector: Connector): Promise<PlantSnapshot> {
   const connection = await connector.connect();
+  // Between two reads, nothing else tells why the server has ended the session.
+  let end: Error | undefined;
+  connection.client.once('error', (error) => (end = error));
   const run = <T>(work: (query: Query) => Promise<T>) =>
     within(connection, connector.callMs, work).catch((error) => {
-      throw storeError(error);
+      throw snapshotError(end ?? error);
     });
   try {
     // The first read takes the snapshot. A slow reader may pause between two pages.
@@ -78,6 +87,14 @@ async function openPostgresSnapshot(connector: Connector): Promise<PlantSnapshot
     pages: () => pagesOf(run),
     [Symbol.asyncDispose]: async () => connection.destroy(),
   };
+}
+
+/** A standby ends a snapshot that keeps it from following the primary. */
+function snapshotError(error: unknown): StoreError {
+  const { failure, message } = storeError(error);
+  const isConflict = sqlState(error) === SERIALIZATION_FAILURE;
+  const remedy = isConflict ? '; set hot_standby_feedback = on in the standby, and repeat' : '';
+  return new StoreError(failure, message + remedy, { cause: error });
 }
 
 async function* pagesOf(run: <T>(work: (query: Query) => Promise<T>) => Promise<T>) {
@@ -101,8 +118,10 @@ export async function inspectPostgres(
   onProgress: OnProgress,
 ): Promise<Inspection> {
   try {
-    const schemaVersion = await runOnce(location, readMs, (query) => demandStore(query, location));
-    await using snapshot = await openPostgresSnapshot(openConnector(location, readMs));
+    const read = { isReader: true };
+    const demand = (query: Query) => demandStore(query, location);
+    const schemaVersion = await runOnce(location, readMs, demand, read);
+    await using snapshot = await openPostgresSnapshot(openConnector(location, readMs, read));
     return {
       schemaVersion,
       ...(await figuresOf(snapshot.pages(), (plants) =>
