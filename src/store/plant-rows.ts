@@ -10,8 +10,10 @@ export function* getPlant(id: bigint): Steps<StoredPlant | undefined> {
   return (yield* withCreators(yield* rowsOf<PlantRow>({ text, values: [id] })))[0];
 }
 
-export function* countPlants(): Steps<number> {
-  const [row] = yield* rowsOf<[bigint]>({ text: 'SELECT count(*) FROM plants', values: [] });
+export function* countPlants(match: readonly Condition[] = []): Steps<number> {
+  const { text, values } = allOf(match);
+  const count = { text: `SELECT count(*) FROM plants WHERE ${text}`, values };
+  const [row] = yield* rowsOf<[bigint]>(count);
   return Number(row?.[0]);
 }
 

@@ -37,6 +37,11 @@ export interface PlantMatch {
   readonly untilMs?: number | undefined;
 }
 
+export interface PlantList extends PlantFilter {
+  /** Otherwise in ascending order of id, and after an id. */
+  readonly isNewestFirst?: boolean | undefined;
+}
+
 export interface PlantFilter extends PlantMatch {
   /** Plants with a greater id. */
   readonly after?: bigint | undefined;
@@ -79,8 +84,12 @@ export interface PlantSnapshot extends AsyncDisposable {
 
 export interface PlantReader {
   getPlant(id: bigint): Promise<StoredPlant | undefined>;
-  /** In ascending order of id. */
-  listPlants(filter: PlantFilter): AsyncIterable<StoredPlant>;
+  listPlants(list: PlantList): AsyncIterable<StoredPlant>;
+  /** As `countMatches`, all of them. @param onStep gets how many match, and were looked at */
+  countPlants(
+    match: PlantMatch,
+    onStep: (plants: number, lookedAt: number) => void,
+  ): Promise<number>;
   /**
    * Returns up to `limit` plants, fewer when the time is over or their texts exceed
    * `limits.store.listPageChars`. It may find none and still have a `next`.

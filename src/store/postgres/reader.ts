@@ -42,6 +42,8 @@ export function readerOn(
           const conditions = await conditionsOf(query, match);
           return runSteps(query, countPlantsAfter(after, plantsMax, conditions));
         }),
+      countAll: (match) =>
+        read(async (query) => runSteps(query, countPlants(await conditionsOf(query, match)))),
     }),
     openSnapshot: () => openPostgresSnapshot(connector),
     ...callsOf(reads, (begin) => read((query) => runSteps(query, begin()))),
