@@ -70,7 +70,7 @@ async function makeVariedStore(): Promise<string> {
     fileOf(store),
     `INSERT INTO plants VALUES
       (-9223372036854775808, 'Yew', 'Taxus', 1, 1), (9223372036854775807, 'O''Hara', NULL, 2, 2), (-9007199254740993, '', '', 3, 3),
-      (-1, ' a,b;"c"\\' || char(9, 13, 10, 1, 127), 'NULL', 4, 0), (-2, '{"🌱", NULL}', '\\N', 5, 2), (-3, 'e' || char(769), '{}', 0, -1);
+      (-1, ' a,b;"c"\\' || char(8, 9, 10, 11, 12, 13, 1, 127), 'NULL', 4, 0), (-2, '{"🌱", NULL}', '\\N', 5, 2), (-3, 'e' || char(769), '{}', 0, -1);
     INSERT INTO tokens (id, name, hash, role, created_at, expires_at, revoked_at, last_used_at, rate_per_day, burst, made_by, revoked_by) VALUES
       (1, 'revoked', randomblob(32), 'create', 1, 9e12, 5, NULL, NULL, NULL, 'anna', 'command line (eve)'),
       (2, 'greenhouse', randomblob(32), 'create', 2, 9e12, NULL, 77, 86400, 5, 'first start', NULL),

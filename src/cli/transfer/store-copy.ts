@@ -21,15 +21,15 @@ type StoreCopy = Awaited<ReturnType<typeof makeStoreCopy>>;
 interface CopyChoices {
   readonly acceptsLostCommits: boolean;
   /**
-   * Whether the command removes the target when it fails. Otherwise the operator is told of a new
-   * target, an unavailable target is retried, and a repeated command resumes the copy.
+   * Whether the command checks the target itself, and removes the target when it fails. Otherwise
+   * the plants are read back, the operator is told of a new target, an unavailable target is
+   * retried, and a repeated command resumes the copy.
    */
   readonly isTemporary: boolean;
 }
 
 /**
- * Copies the tokens and plants of one moment, and reads the plants of the target back. The target
- * is made if it does not exist.
+ * Copies the tokens and plants of one moment. The target is made if it does not exist.
  *
  * @throws CommandError if the tokens do not fit, before any plant is copied; StoreOpenError,
  * StoreError. It is safe to repeat.
@@ -69,7 +69,7 @@ export async function makeStoreCopy(
     counts,
     tokens: tokens.length,
     source,
-    target: await readBack(store, plants, terminal),
+    target: isTemporary ? source : await readBack(store, plants, terminal),
     took,
   };
 }

@@ -4,13 +4,15 @@ import { commandOn } from '../command-text.ts';
 import { StoreError, StoreOpenError } from '../errors.ts';
 import { figuresOf, type Inspection, type OnProgress } from '../inspection.ts';
 import { type PostgresLocation, postgresText } from '../location.ts';
-import { countPlants, countPlantsAfter, getPlant, plantOf } from '../plant-rows.ts';
+import { countPlants, countPlantsAfter, getPlant, plantColumns } from '../plant-rows.ts';
 import { searchesIn } from '../plant-search.ts';
-import type { PlantSnapshot } from '../plants.ts';
+import type { CopiedPlant, PlantSnapshot } from '../plants.ts';
 import { reads } from '../small-tables.ts';
 import { callsOf } from '../steps.ts';
 import type { StoreReader } from '../store.ts';
+import type { Connection } from './connection.ts';
 import { type Connector, openConnector } from './connector.ts';
+import { type Columns, copyOut } from './copy-out.ts';
 import {
   DATA_CORRUPTED,
   INDEX_CORRUPTED,
@@ -18,7 +20,7 @@ import {
   sqlState,
   storeError,
 } from './errors.ts';
-import { byId, conditionsOf, newestFirst, plantWindow, rowPage } from './plant-rows.ts';
+import { byId, conditionsOf, newestFirst, plantWindow } from './plant-rows.ts';
 import { type Pool, runOnce, within } from './pool.ts';
 import { refuseUnfitSchema, versionOf } from './schema.ts';
 import { runSteps } from './steps.ts';
@@ -86,7 +88,7 @@ async function openPostgresSnapshot(connector: Connector): Promise<PlantSnapshot
   }
   return {
     countPlants: () => run((query) => runSteps(query, countPlants())),
-    pages: () => pagesOf(run),
+    pages: () => pagesOf(connection, run),
     [Symbol.asyncDispose]: async () => connection.destroy(),
   };
 }
@@ -99,18 +101,23 @@ function snapshotError(error: unknown): StoreError {
   return new StoreError(failure, message + remedy, { cause: error });
 }
 
-async function* pagesOf(run: <T>(work: (query: Query) => Promise<T>) => Promise<T>) {
-  const { snapshotPagePlants, snapshotPageChars } = limits.store;
-  let after: bigint | undefined;
-  for (;;) {
-    const next = [['id > ?', after]] as const;
-    const { rows, isLast } = await run((query) =>
-      rowPage(query, 'id', next, snapshotPagePlants, snapshotPageChars),
-    );
-    if (rows.length > 0) yield rows.map(plantOf);
-    if (isLast) return;
-    after = rows.at(-1)?.[0];
-  }
+async function* pagesOf(
+  connection: Connection,
+  wait: (page: () => Promise<void>) => Promise<void>,
+) {
+  const select = `SELECT ${plantColumns} FROM plants ORDER BY id`;
+  const { snapshotPageChars } = limits.store;
+  yield* copyOut(connection, select, copiedPlant, snapshotPageChars, wait);
+}
+
+function copiedPlant([id, name, tag, createdAtMs, createdBy]: Columns): CopiedPlant {
+  return {
+    id: BigInt(id as string),
+    name: name as string,
+    tag: tag ?? undefined,
+    createdAtMs: Number(createdAtMs),
+    createdBy: Number(createdBy),
+  };
 }
 
 /** Reads all plants at one moment; the server checks pages. @throws StoreOpenError, StoreError */
