@@ -283,6 +283,9 @@ export const limits = {
     /** Part of a line that is too large, kept to show the line. */
     refusedExcerptBytes: 1_000,
     copyIdsShown: 5,
+    /** A copy compares the sums of so many plants that are so much older than the newest copied. */
+    copyKnownMin: 1_000_000,
+    copyOverlapMs: 600 * second,
   },
 
   cli: {

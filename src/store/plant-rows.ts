@@ -1,5 +1,5 @@
 import type { Place } from './plant-search.ts';
-import type { CopiedPlant, CountedMatches, PlantMatch, StoredPlant } from './plants.ts';
+import type { CopiedPlant, CountedMatches, PlantMatch, PlantSums, StoredPlant } from './plants.ts';
 import { run, type Statement, type Steps } from './steps.ts';
 import { fixedTokenId, fixedTokenName, forgottenName, importId, importName } from './tokens.ts';
 
@@ -15,6 +15,21 @@ export function* countPlants(match: readonly Condition[] = []): Steps<number> {
   const count = { text: `SELECT count(*) FROM plants WHERE ${text}`, values };
   const [row] = yield* rowsOf<[bigint]>(count);
   return Number(row?.[0]);
+}
+
+export function* newestBefore(ms: number): Steps<number | undefined> {
+  const text = 'SELECT max(created_at) FROM plants WHERE created_at < ?';
+  const [row] = yield* rowsOf<[bigint | null]>({ text, values: [ms] });
+  return row?.[0] ? Number(row[0]) : undefined;
+}
+
+/** The sums of 500 billion plants fit into an int64. One binds ids to times. */
+export function* sumsBefore(ms: number): Steps<PlantSums> {
+  const text = `SELECT count(*), sum(id & 16777215), sum((id >> 24) & 16777215), sum(id >> 48),
+      sum(created_at & 16777215), sum((id & 65535) * (created_at & 65535))
+    FROM plants WHERE created_at < ?`;
+  const [[plants, ...sums] = []] = yield* rowsOf<unknown[]>({ text, values: [ms] });
+  return { plants: Number(plants), sums: sums.join(' ') };
 }
 
 /** Looks at up to `plantsMax` plants, and counts those that match. */

@@ -78,13 +78,25 @@ export interface CountedMatches {
 /** The plants at one moment. Other connections may write meanwhile. */
 export interface PlantSnapshot extends AsyncDisposable {
   countPlants(): Promise<number>;
-  /** All plants in ascending order of id, page by page. */
-  pages(): AsyncIterable<readonly CopiedPlant[]>;
+  /** The time of the newest plant before another time, in milliseconds since the epoch. */
+  newestBefore(ms: number): Promise<number | undefined>;
+  /** Equal for equal plants before a time, whatever the engine, and else by a wild chance. */
+  sumsBefore(ms: number): Promise<PlantSums>;
+  /** All plants, or those of a time and later, in ascending order of id, page by page. */
+  pages(sinceMs?: number): AsyncIterable<readonly CopiedPlant[]>;
+}
+
+export interface PlantSums {
+  readonly plants: number;
+  /** Of ids and times, and not of names and tags. */
+  readonly sums: string;
 }
 
 export interface PlantReader {
   getPlant(id: bigint): Promise<StoredPlant | undefined>;
   listPlants(list: PlantList): AsyncIterable<StoredPlant>;
+  /** As the pages of a snapshot, and in a file without one, which would hold the WAL. */
+  allPlants(sinceMs?: number): AsyncIterable<NewPlant>;
   /** As `countMatches`, all of them. @param onStep gets how many match, and were looked at */
   countPlants(
     match: PlantMatch,

@@ -4,13 +4,19 @@ import { commandOn } from '../command-text.ts';
 import { StoreError, StoreOpenError } from '../errors.ts';
 import { figuresOf, type Inspection, type OnProgress } from '../inspection.ts';
 import { type PostgresLocation, postgresText } from '../location.ts';
-import { countPlants, countPlantsAfter, getPlant, plantColumns } from '../plant-rows.ts';
+import {
+  countPlants,
+  countPlantsAfter,
+  getPlant,
+  newestBefore,
+  plantColumns,
+  sumsBefore,
+} from '../plant-rows.ts';
 import { searchesIn } from '../plant-search.ts';
 import type { CopiedPlant, PlantSnapshot } from '../plants.ts';
 import { reads } from '../small-tables.ts';
 import { callsOf } from '../steps.ts';
 import type { StoreReader } from '../store.ts';
-import type { Connection } from './connection.ts';
 import { type Connector, openConnector } from './connector.ts';
 import { type Columns, copyOut } from './copy-out.ts';
 import {
@@ -48,6 +54,10 @@ export function readerOn(
         read(async (query) => runSteps(query, countPlants(await conditionsOf(query, match)))),
     }),
     openSnapshot: () => openPostgresSnapshot(connector),
+    async *allPlants(sinceMs) {
+      await using snapshot = await openPostgresSnapshot(connector);
+      for await (const page of snapshot.pages(sinceMs)) yield* page;
+    },
     ...callsOf(reads, (begin) => read((query) => runSteps(query, begin()))),
     close,
     [Symbol.asyncDispose]: close,
@@ -88,7 +98,12 @@ async function openPostgresSnapshot(connector: Connector): Promise<PlantSnapshot
   }
   return {
     countPlants: () => run((query) => runSteps(query, countPlants())),
-    pages: () => pagesOf(connection, run),
+    newestBefore: (ms) => run((query) => runSteps(query, newestBefore(ms))),
+    sumsBefore: (ms) => run((query) => runSteps(query, sumsBefore(ms))),
+    pages(sinceMs = Number.MIN_SAFE_INTEGER) {
+      const select = `SELECT ${plantColumns} FROM plants WHERE created_at >= ${sinceMs} ORDER BY id`;
+      return copyOut(connection, select, copiedPlant, limits.store.snapshotPageChars, run);
+    },
     [Symbol.asyncDispose]: async () => connection.destroy(),
   };
 }
@@ -99,15 +114,6 @@ function snapshotError(error: unknown): StoreError {
   const isConflict = sqlState(error) === SERIALIZATION_FAILURE;
   const remedy = isConflict ? '; set hot_standby_feedback = on in the standby, and repeat' : '';
   return new StoreError(failure, message + remedy, { cause: error });
-}
-
-async function* pagesOf(
-  connection: Connection,
-  wait: (page: () => Promise<void>) => Promise<void>,
-) {
-  const select = `SELECT ${plantColumns} FROM plants ORDER BY id`;
-  const { snapshotPageChars } = limits.store;
-  yield* copyOut(connection, select, copiedPlant, snapshotPageChars, wait);
 }
 
 function copiedPlant([id, name, tag, createdAtMs, createdBy]: Columns): CopiedPlant {
