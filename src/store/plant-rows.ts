@@ -1,5 +1,5 @@
 import type { Place } from './plant-search.ts';
-import type { CopiedPlant, CountedMatches, PlantMatch, PlantSums, StoredPlant } from './plants.ts';
+import type { CopiedPlant, CountedMatches, PlantMatch, StoredPlant } from './plants.ts';
 import { run, type Statement, type Steps } from './steps.ts';
 import { fixedTokenId, fixedTokenName, forgottenName, importId, importName } from './tokens.ts';
 
@@ -24,7 +24,7 @@ export function* newestBefore(ms: number): Steps<number | undefined> {
 }
 
 /** The sums of 500 billion plants fit into an int64. One binds ids to times. */
-export function* sumsBefore(ms: number): Steps<PlantSums> {
+export function* sumsBefore(ms: number): Steps<{ plants: number; sums: string }> {
   const text = `SELECT count(*), sum(id & 16777215), sum((id >> 24) & 16777215), sum(id >> 48),
       sum(created_at & 16777215), sum((id & 65535) * (created_at & 65535))
     FROM plants WHERE created_at < ?`;

@@ -158,7 +158,10 @@ export function searchesIn({ windowAfter, windowBefore, countAfter, countAll }: 
     }
   }
 
-  return { searchPlants, listPlants, countPlants, newestPlants, countMatches };
+  const allPlants = (sinceMs?: number): AsyncIterable<StoredPlant> =>
+    listPlants({ sinceMs, limit: Number.MAX_SAFE_INTEGER });
+
+  return { searchPlants, listPlants, allPlants, countPlants, newestPlants, countMatches };
 }
 
 /** Few plants match: one scan, to which an engine may give several cores, finds them soonest. */

@@ -80,16 +80,13 @@ export interface PlantSnapshot extends AsyncDisposable {
   countPlants(): Promise<number>;
   /** The time of the newest plant before another time, in milliseconds since the epoch. */
   newestBefore(ms: number): Promise<number | undefined>;
-  /** Equal for equal plants before a time, whatever the engine, and else by a wild chance. */
-  sumsBefore(ms: number): Promise<PlantSums>;
+  /**
+   * Of the ids and times of the plants before a time: equal for equal plants, whatever the engine,
+   * and else by a wild chance.
+   */
+  sumsBefore(ms: number): Promise<{ readonly plants: number; readonly sums: string }>;
   /** All plants, or those of a time and later, in ascending order of id, page by page. */
   pages(sinceMs?: number): AsyncIterable<readonly CopiedPlant[]>;
-}
-
-export interface PlantSums {
-  readonly plants: number;
-  /** Of ids and times, and not of names and tags. */
-  readonly sums: string;
 }
 
 export interface PlantReader {

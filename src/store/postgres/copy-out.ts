@@ -33,7 +33,14 @@ export async function* copyOut<Row>(
     else ready.resolve();
   });
   const takeRow = ({ chunk }: { chunk: Buffer }) => {
-    rows.push(rowOf(columnsIn(chunk)));
+    rows.push(
+      rowOf(
+        chunk
+          .toString('utf8', 0, chunk.length - 1)
+          .split('\t')
+          .map(plain),
+      ),
+    );
     bytes += chunk.length;
     if (bytes < pageBytes) return;
     stream.pause();
@@ -67,25 +74,12 @@ function readiness(): PromiseWithResolvers<void> {
   return ready;
 }
 
-function columnsIn(line: Buffer): Columns {
-  return line
-    .toString('utf8', 0, line.length - 1)
-    .split('\t')
-    .map(plain);
-}
-
 /** See sql-copy.html, "Text Format". */
 function plain(column: string): string | null {
   if (!column.includes('\\')) return column;
   if (column === '\\N') return null;
-  return column.replace(/\\(.)/g, (_, letter: string) => escapes[letter] ?? letter);
+  return column.replace(
+    /\\(.)/g,
+    (_, letter) => '\b\f\n\r\t\v'['bfnrtv'.indexOf(letter)] ?? letter,
+  );
 }
-
-const escapes: Readonly<Record<string, string>> = {
-  b: '\b',
-  f: '\f',
-  n: '\n',
-  r: '\r',
-  t: '\t',
-  v: '\v',
-};

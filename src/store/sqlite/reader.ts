@@ -46,21 +46,19 @@ export function readerOn(
   const { db } = file;
   addFoldCase(db);
   const read = <T>(work: (db: DatabaseSync) => T) => withStoreErrors(() => file.read(work));
-  const searches = searchesIn({
-    windowAfter: (...window) => read(() => windowAfter(db, ...window)),
-    windowBefore(...window) {
-      const version = read(() => pragma(db, 'user_version'));
-      demandNewestFile(version, path);
-      return read(() => windowBefore(db, ...window));
-    },
-    countAfter: (after, plantsMax, match) =>
-      read(() => runSteps(db, countPlantsAfter(after, plantsMax, conditionsOf(db, match)))),
-  });
   return {
     location: `sqlite:${path}`,
     getPlant: async (id) => read(() => runSteps(db, getPlant(id))),
-    ...searches,
-    allPlants: (sinceMs) => searches.listPlants({ sinceMs, limit: Number.MAX_SAFE_INTEGER }),
+    ...searchesIn({
+      windowAfter: (...window) => read(() => windowAfter(db, ...window)),
+      windowBefore(...window) {
+        const version = read(() => pragma(db, 'user_version'));
+        demandNewestFile(version, path);
+        return read(() => windowBefore(db, ...window));
+      },
+      countAfter: (after, plantsMax, match) =>
+        read(() => runSteps(db, countPlantsAfter(after, plantsMax, conditionsOf(db, match)))),
+    }),
     openSnapshot: async () => read(() => openSqliteSnapshot(path)),
     ...callsOf(reads, async (begin) => read((db) => runSteps(db, begin()))),
   };
