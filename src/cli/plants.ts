@@ -9,7 +9,6 @@ import { type FormatName, formats } from '../transfer/formats.ts';
 import { command, type Terminal } from './command.ts';
 import { figureText } from './terminal/figures.ts';
 import { atInterruption } from './terminal/interruption.ts';
-import { plantsText } from './terminal/progress.ts';
 import type { Column, Table } from './terminal/table.ts';
 
 export const plantsGet = command({
@@ -65,10 +64,10 @@ export const plantsList = command({
     const printer = await openPrinter(values, terminal);
     await using store = await openReader(values.store, limits.cli.readMs);
     // One more tells whether there are more.
-    const page = { ...match, isNewestFirst: values.newest, limit: limit + 1 };
+    const plants = store.listPlants({ ...match, limit: limit + 1 }, values.newest);
     using _ = atInterruption(terminal, 'the list', () => void printer.end());
     let count = 0;
-    for await (const plant of store.listPlants(page)) {
+    for await (const plant of plants) {
       count += 1;
       if (count > limit) break;
       await printer.add(plant);
@@ -144,9 +143,7 @@ export const plantsCount = command({
     await using store = await openReader(values.store, limits.cli.readMs);
     using _ = atInterruption(terminal, 'the count');
     terminal.showProgress('counting');
-    const plants = await store.countPlants(match, (soFar, lookedAt) =>
-      terminal.showProgress(`${plantsText(soFar)} of ${plantsText(lookedAt)} match so far`),
-    );
+    const plants = await store.countPlants(match);
     terminal.showProgress('');
     terminal.print(values.json ? JSON.stringify({ plants }) : figureText(plants, terminal));
     return 0;

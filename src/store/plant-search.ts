@@ -7,9 +7,7 @@ import type {
   MatchCount,
   NewestSearch,
   PlantFilter,
-  PlantList,
   PlantMatch,
-  PlantReader,
   PlantSearch,
   StoredPlant,
 } from './plants.ts';
@@ -106,7 +104,7 @@ export function searchesIn({ windowAfter, windowBefore, countAfter, countAll }: 
    * Each step is a read of its own: one long read would keep SQLite's WAL from being reset. Plants
    * are never changed or removed, so every plant that exists at the start is listed, once.
    */
-  async function* listPlants({ limit, after, isNewestFirst, ...match }: PlantList) {
+  async function* listPlants({ limit, after, ...match }: PlantFilter, isNewestFirst = false) {
     const windowAt = isNewestFirst ? windowBefore : windowAfter;
     const { listStepMs: budgetMs, sparsePlants } = limits.store;
     let next: Place | undefined = after === undefined ? undefined : [after];
@@ -126,17 +124,16 @@ export function searchesIn({ windowAfter, windowBefore, countAfter, countAll }: 
     }
   }
 
-  async function countPlants(...[match, onStep]: Parameters<PlantReader['countPlants']>) {
+  async function countPlants(match: PlantMatch): Promise<number> {
     if (countAll) return countAll(match);
-    let [plants, lookedAt] = [0, 0];
-    let after: bigint | undefined;
-    do {
-      const part = await countMatches({ ...match, after, budgetMs: limits.store.listStepMs });
-      onStep((plants += part.plants), (lookedAt += part.lookedAt));
-      after = part.next;
+    let plants = 0;
+    for (let after: bigint | undefined; ; ) {
       await setImmediate();
-    } while (after !== undefined);
-    return plants;
+      const part = await countMatches({ ...match, after, budgetMs: limits.store.listStepMs });
+      plants += part.plants;
+      if (part.next === undefined) return plants;
+      after = part.next;
+    }
   }
 
   async function newestPlants({ before, ...search }: NewestSearch) {

@@ -37,11 +37,6 @@ export interface PlantMatch {
   readonly untilMs?: number | undefined;
 }
 
-export interface PlantList extends PlantFilter {
-  /** Otherwise in ascending order of id, and after an id. */
-  readonly isNewestFirst?: boolean | undefined;
-}
-
 export interface PlantFilter extends PlantMatch {
   /** Plants with a greater id. */
   readonly after?: bigint | undefined;
@@ -91,14 +86,12 @@ export interface PlantSnapshot extends AsyncDisposable {
 
 export interface PlantReader {
   getPlant(id: bigint): Promise<StoredPlant | undefined>;
-  listPlants(list: PlantList): AsyncIterable<StoredPlant>;
+  /** In ascending order of id, or of the newest first and not after an id. */
+  listPlants(filter: PlantFilter, isNewestFirst?: boolean): AsyncIterable<StoredPlant>;
   /** As the pages of a snapshot, and in a file without one, which would hold the WAL. */
   allPlants(sinceMs?: number): AsyncIterable<NewPlant>;
-  /** As `countMatches`, all of them. @param onStep gets how many match, and were looked at */
-  countPlants(
-    match: PlantMatch,
-    onStep: (plants: number, lookedAt: number) => void,
-  ): Promise<number>;
+  /** As `countMatches`, all of them. */
+  countPlants(match: PlantMatch): Promise<number>;
   /**
    * Returns up to `limit` plants, fewer when the time is over or their texts exceed
    * `limits.store.listPageChars`. It may find none and still have a `next`.

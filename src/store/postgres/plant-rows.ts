@@ -55,24 +55,22 @@ export async function plantWindow(
   plantsMax: number,
   filter: PlantFilter,
 ): Promise<Window> {
-  const { columns, by } = order;
+  const { columns } = order;
   const isRest = plantsMax === Number.POSITIVE_INFINITY;
+  const { listPageChars, snapshotPageChars } = limits.store;
+  const [by, textMax] = isRest ? [order.byScan, snapshotPageChars] : [order.by, listPageChars];
   const compared = (operator: string, to: Place): Condition => [
     `(${columns}) ${operator} (${to.map(() => '?::bigint')})`,
     ...to,
   ];
   const from = place === undefined ? [] : [compared(order.isBehind, place)];
   const bounds = [...from, ...order.bounds(filter)];
-  const next = isRest
-    ? undefined
-    : await runSteps(query, lastOfNext(columns, by, bounds, plantsMax));
+  const last = lastOfNext(columns, order.by, bounds, plantsMax);
+  const next = isRest ? undefined : await runSteps(query, last);
   const to = next === undefined ? [] : [compared(order.isUpTo, next)];
   const conditions = [...from, ...to, ...(await conditionsOf(query, filter))];
   const rowsMax = Math.min(filter.limit, limits.postgres.pageRows);
-  const { listPageChars, snapshotPageChars } = limits.store;
-  const page = isRest
-    ? await rowPage(query, order.byScan, conditions, rowsMax, snapshotPageChars)
-    : await rowPage(query, by, conditions, rowsMax, listPageChars);
+  const page = await rowPage(query, by, conditions, rowsMax, textMax);
   const plants = await runSteps(query, withCreators(page.rows));
   return { plants, places: plants.map(order.placeOf), isWhole: page.isLast, next };
 }

@@ -84,7 +84,11 @@ async function openPostgresSnapshot(connector: Connector): Promise<PlantSnapshot
   connection.client.once('error', (error) => (end = error));
   const run = <T>(work: (query: Query) => Promise<T>) =>
     within(connection, connector.callMs, work).catch((error) => {
-      throw snapshotError(end ?? error);
+      const { failure, message } = storeError(end ?? error);
+      // A standby ends a snapshot that keeps it from following the primary.
+      const isConflict = sqlState(end ?? error) === SERIALIZATION_FAILURE;
+      const remedy = isConflict ? '; set hot_standby_feedback = on in the standby, and repeat' : '';
+      throw new StoreError(failure, message + remedy, { cause: end ?? error });
     });
   try {
     // The first read takes the snapshot. A slow reader may pause between two pages.
@@ -106,14 +110,6 @@ async function openPostgresSnapshot(connector: Connector): Promise<PlantSnapshot
     },
     [Symbol.asyncDispose]: async () => connection.destroy(),
   };
-}
-
-/** A standby ends a snapshot that keeps it from following the primary. */
-function snapshotError(error: unknown): StoreError {
-  const { failure, message } = storeError(error);
-  const isConflict = sqlState(error) === SERIALIZATION_FAILURE;
-  const remedy = isConflict ? '; set hot_standby_feedback = on in the standby, and repeat' : '';
-  return new StoreError(failure, message + remedy, { cause: error });
 }
 
 function copiedPlant([id, name, tag, createdAtMs, createdBy]: Columns): CopiedPlant {
