@@ -13,6 +13,7 @@ const groups: Readonly<Record<string, Loaders>> = {
   'The service': {
     serve: async () => (await import('./serve/serve.ts')).serve,
     doctor: async () => (await import('./doctor/doctor.ts')).doctor,
+    upgrade: async () => (await import('./upgrade.ts')).upgrade,
     healthcheck: async () => (await import('./healthcheck.ts')).healthcheck,
     open: async () => (await import('./operator/open.ts')).open,
     prove: async () => (await import('./prove/prove.ts')).prove,

@@ -10,10 +10,16 @@ export type ReleasedVersions = Readonly<Record<string, number>>;
 
 /**
  * @param released of the engine of the store
+ * @param demanded the oldest version whose programs can use the store
  * @returns for any other version, what is wrong with a store: a sentence without its subject
  */
-export function unknownVersion(version: number, released: ReleasedVersions): string | undefined {
-  if (version === schemaVersion || Object.values(released).includes(version)) return undefined;
+export function unknownVersion(
+  version: number,
+  released: ReleasedVersions,
+  demanded = version,
+): string | undefined {
+  const isKnown = version >= schemaVersion || Object.values(released).includes(version);
+  if (isKnown && demanded <= schemaVersion) return undefined;
   return version > schemaVersion
     ? `was made by a newer plant-store (schema ${version}, this one knows ${schemaVersion}); ` +
         'run that version or a later one'
@@ -28,10 +34,10 @@ export function unknownVersion(version: number, released: ReleasedVersions): str
  * @throws StoreOpenError for the store of an earlier version, which only some commands can read
  */
 export function demandNewest(version: number, store: string, location: string): void {
-  if (version === schemaVersion) return;
+  if (version >= schemaVersion) return;
   throw new StoreOpenError(
     `${store} is of an earlier plant-store (schema ${version}); ` +
-      `${commandOn(location, 'serve')} upgrades it`,
+      `${commandOn(location, 'upgrade')} upgrades it`,
   );
 }
 

@@ -2,12 +2,21 @@ import assert from 'node:assert/strict';
 import { Agent, request } from 'node:http';
 import { test } from 'node:test';
 import { withLimits } from '../helpers/faults.ts';
-import { type RunningServer, startServer, storePath, token } from '../helpers/program.ts';
+import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
+import {
+  oneThread,
+  type RunningServer,
+  startServer,
+  storePath,
+  token,
+} from '../helpers/program.ts';
 import { rawRequest } from '../helpers/raw.ts';
 import { storedPlants } from '../helpers/store-file.ts';
 import { connectCrowd, trickle } from './crowd.ts';
 import { letGoodClientsCreate } from './good-clients.ts';
 import { scale } from './scale.ts';
+
+const nextRelease = new URL('../helpers/next-release.ts', import.meta.url).href;
 
 const skip = process.platform === 'linux' ? false : 'services share a port only on Linux';
 
@@ -75,6 +84,45 @@ test('a service takes over from another on the same port and store, and clients 
     [],
   );
   assert.equal(storedPlants(store).length, outcomes.length);
+});
+
+test('a later release takes over from the nodes of a database one by one, nodes of the release before start beside it, and clients under load notice nothing', {
+  skip,
+  timeout: 1_800_000,
+}, async (t) => {
+  const database = await startPostgres(t);
+  const later = { NODE_OPTIONS: `--import=${nextRelease}`, PLANT_STORE_TOKEN: token };
+  const agent = new Agent({ keepAlive: true });
+  t.after(() => agent.destroy());
+  for (let upgrade = 0; upgrade < scale({ short: 1, long: 100 }); upgrade += 1) {
+    const url = await database.makeDatabase();
+    const first = await startServer(t, url, ['--reuse-port', ...oneThread]);
+    const samePort = ['--port', `${first.port}`, '--reuse-port', ...oneThread];
+    let running = [first, await startServer(t, url, samePort)];
+    const stopUsers = keepCreating(first.port, 16, agent, 0);
+
+    for (const variables of [later, later, undefined, later]) {
+      const next = await startServer(t, url, samePort, variables);
+      const [oldest, ...others] = running;
+      assert.equal(await oldest?.stop(), 0);
+      running = [...others, next];
+    }
+    const outcomes = await stopUsers();
+    for (const node of running) assert.equal(await node.stop(), 0);
+
+    assert.deepEqual(
+      outcomes.filter(({ outcome }) => outcome !== 200),
+      [],
+    );
+    assert.deepEqual(
+      await database.query(
+        `SELECT count(*) AS plants, count(note) AS notes, (SELECT array_agg(schema_version ORDER BY id)
+          FROM plant_store) AS versions FROM plants`,
+        nameOfDatabase(url),
+      ),
+      [{ plants: `${outcomes.length}`, notes: '0', versions: ['1', '11'] }],
+    );
+  }
 });
 
 test('a service that stops among slow clients and load ends within its drain limit with exit code 0', {

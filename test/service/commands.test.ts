@@ -193,7 +193,7 @@ test('plants get takes several ids, and says which of them are not there', async
 });
 
 test('whatever prints a record or a report takes --json', () => {
-  const others = ['serve', 'completion'];
+  const others = ['serve', 'upgrade', 'completion'];
   const withJson = commands
     .filter(({ flags }) => (flags as readonly string[]).includes('json'))
     .map(({ name }) => name);

@@ -45,7 +45,7 @@ test('until then commands that read work, and commands that write say what to do
   assert.equal((await runHere(['plants', 'count', '--store', url])).stdout, '22\n');
   assert.match((await runHere(['verify', '--store', url])).stdout, /^plants +22$/m);
   const says =
-    /of an earlier plant-store \(schema 1\); "plant-store serve --store [^"]+" upgrades it/;
+    /of an earlier plant-store \(schema 1\); "plant-store upgrade --store [^"]+" upgrades it/;
   await refused(says, 'token', 'create', 'other', ...on(url));
 });
 
@@ -57,7 +57,7 @@ test('a store that was made between two releases is refused by name', async () =
   assert.match(stderr, /was made between two releases \(schema 5\).*export the plants/);
 });
 
-test('a role that does not own the tables is told which role must start the service once', async () => {
+test('a role that does not own the tables is told how the owner upgrades them, and serves when that is done', async (t) => {
   const url = await oldStore();
   const name = nameOfDatabase(url);
   for (const statement of [
@@ -71,8 +71,26 @@ test('a role that does not own the tables is told which role must start the serv
   assert.equal(code, 1);
   assert.match(
     stderr,
-    /cannot be changed \(must be owner of table tokens\); start the service once with the role that owns the tables/,
+    /cannot be changed \(must be owner of table tokens\); run "plant-store upgrade" with the role that owns the tables/,
   );
+  assert.match(
+    (await runProgram(['upgrade', '--store', url])).stderr,
+    /"the store has been upgraded"}\n.*"the store is of version \d.*"}\n$/,
+  );
+  const { plantsUrl } = await startServer(t, `${asVisitor}`, oneThread);
+  assert.equal((await create(plantsUrl, { id: 1, name: 'Alder', tag: 'Alnus' })).status, 200);
+});
+
+test('an index that a cut upgrade has left is built again, beside creates', async () => {
+  const url = await oldStore();
+  const query = (text: string) => database.query(text, nameOfDatabase(url));
+  await query('CREATE INDEX plants_newest ON plants (created_at, id)');
+  const index = "indexrelid = 'plants_newest'::regclass";
+  await query(`UPDATE pg_index SET indisvalid = false WHERE ${index}`);
+  assert.equal((await runHere(['upgrade', '--store', url])).code, 0);
+  assert.deepEqual(await query(`SELECT indisvalid FROM pg_index WHERE ${index}`), [
+    { indisvalid: true },
+  ]);
 });
 
 test('while a session reads the tokens, an upgrade gives way to other readers, and names the session; when the session has ended, the store is upgraded', {

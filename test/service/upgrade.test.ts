@@ -128,7 +128,7 @@ test('a store of an earlier version can be looked into and backed up before it i
     assert.deepEqual([code, stdout], [1, '']);
     assert.match(
       stderr,
-      /^plant-store: the store at .* is of an earlier plant-store \(schema 1\); "plant-store serve --store sqlite:\/[^"]+" upgrades it\n$/,
+      /^plant-store: the store at .* is of an earlier plant-store \(schema 1\); "plant-store upgrade --store sqlite:\/[^"]+" upgrades it\n$/,
     );
   }
   const backup = join(dirname(store), 'backup.db');

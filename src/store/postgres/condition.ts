@@ -109,8 +109,9 @@ async function storeContent(query: Query) {
     await refuseOthersTables(query);
     return undefined;
   }
-  if (version === schemaVersion) await refuseChangedTables(query);
-  const fault = version === schemaVersion ? await faultOfWrites(query) : undefined;
+  const isOutdated = version < schemaVersion;
+  if (!isOutdated) await refuseChangedTables(query);
+  const fault = isOutdated ? undefined : await faultOfWrites(query);
   return { schemaVersion: version, isDistributed: await isDistributed(query), fault };
 }
 

@@ -3,7 +3,7 @@ import { StoreError } from '../errors.ts';
 
 /** SQLSTATE codes (postgresql.org/docs/current/errcodes-appendix.html). */
 export const SERIALIZATION_FAILURE = '40001';
-const DEADLOCK_DETECTED = '40P01';
+export const DEADLOCK_DETECTED = '40P01';
 export const FEATURE_NOT_SUPPORTED = '0A000';
 export const READ_ONLY_SQL_TRANSACTION = '25006';
 const TOO_MANY_CONNECTIONS = '53300';

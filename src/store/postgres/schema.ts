@@ -7,9 +7,13 @@ import { inTransaction, type Query } from './transaction.ts';
 /** `upgradePostgres` adds what it lacks. */
 export const releasedVersions: ReleasedVersions = { '1.1.0': 1 };
 
+/** Programs of this version and later can use the tables: what came since then only adds. */
+const oldestVersion = 1;
+
 /**
- * The columns of SQLite. `plant_store` has one row, which is inserted last: a schema with the row
- * is complete. Changes of tokens, sessions and backups lock the row.
+ * The columns of SQLite. `plant_store` has two rows, which are inserted last: a schema with rows is
+ * complete. Row 1 has the oldest version whose programs can use the tables, and changes of tokens,
+ * sessions and backups lock the row. Row 2 has the version of the tables, if it is another.
  */
 const tables: Readonly<Record<string, string>> = {
   plant_store: 'id bigint NOT NULL, schema_version bigint NOT NULL, PRIMARY KEY (id)',
@@ -49,7 +53,7 @@ export async function ensureSchema(query: Query): Promise<boolean> {
     try {
       isNew = await inTransaction(query, async () => {
         await makeTables(query);
-        return (await query(insertVersion, [schemaVersion])).rowCount === 1;
+        return (await query(insertVersions, [oldestVersion, schemaVersion])).rowCount === 2;
       });
     } catch (error) {
       if (tries === triesMax || !isMadeByOthers(error)) throw error;
@@ -58,8 +62,8 @@ export async function ensureSchema(query: Query): Promise<boolean> {
   return isNew;
 }
 
-const insertVersion =
-  'INSERT INTO plant_store (id, schema_version) VALUES (1, $1) ON CONFLICT (id) DO NOTHING';
+const insertVersions = `INSERT INTO plant_store (id, schema_version) VALUES (1, $1), (2, $2)
+  ON CONFLICT (id) DO NOTHING`;
 
 export async function makeTables(query: Query): Promise<void> {
   for (const [name, definitions] of Object.entries(tables))
@@ -71,12 +75,12 @@ export async function makeTables(query: Query): Promise<void> {
 
 /** 0 if there is no store yet. @throws StoreOpenError for an unknown schema */
 export async function versionOf(query: Query): Promise<number> {
-  const select = 'SELECT schema_version FROM plant_store WHERE id = 1';
+  const select = 'SELECT schema_version FROM plant_store WHERE id IN (1, 2) ORDER BY id';
   const found = await query(select).catch((error) => {
     if (sqlState(error) !== UNDEFINED_TABLE) throw error;
   });
-  const version = Number(found?.rows[0]?.[0] ?? 0);
-  const fault = version === 0 ? undefined : unknownVersion(version, releasedVersions);
+  const [demanded = 0, version = demanded] = found?.rows.map(([value]) => Number(value)) ?? [];
+  const fault = version > 0 ? unknownVersion(version, releasedVersions, demanded) : undefined;
   if (fault === undefined) return version;
   throw new StoreOpenError(`the store in the database ${fault}`);
 }

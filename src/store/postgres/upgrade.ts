@@ -1,26 +1,37 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { limits } from '../../limits.ts';
 import { StoreOpenError } from '../errors.ts';
 import type { PostgresLocation } from '../location.ts';
 import { schemaVersion, tokenUpgrade } from '../schema-version.ts';
-import { INSUFFICIENT_PRIVILEGE, LOCK_NOT_AVAILABLE, sqlState } from './errors.ts';
-import { runOnce } from './pool.ts';
+import { openConnector } from './connector.ts';
+import {
+  DEADLOCK_DETECTED,
+  FEATURE_NOT_SUPPORTED,
+  INSUFFICIENT_PRIVILEGE,
+  LOCK_NOT_AVAILABLE,
+  sqlState,
+  storeError,
+} from './errors.ts';
+import { runOnce, within } from './pool.ts';
 import { makeTables, refuseChangedTables, versionOf } from './schema.ts';
 import { inTransaction, type Query } from './transaction.ts';
 
 /** @returns the version of an older schema; otherwise undefined @throws StoreOpenError */
 export async function outdatedPostgres(location: PostgresLocation): Promise<number | undefined> {
   const version = await runOnce(location, limits.postgres.upgradeStepMs, versionOf);
-  return version === 0 || version === schemaVersion ? undefined : version;
+  return version === 0 || version >= schemaVersion ? undefined : version;
 }
 
 /**
- * Upgrades the tables in one transaction. A statement that waits for a lock on a table holds up all
- * later readers of the table, so it gives up after `limits.postgres.upgradeLockMs`.
+ * Builds the index of plants beside running services, and upgrades the tables in one transaction. A
+ * statement that waits for a lock on a table holds up all later readers of the table, so it gives up
+ * after `limits.postgres.upgradeLockMs`. Services of an earlier version go on, and can start.
  *
  * @returns if the tables are in use, by which sessions
  * @throws StoreOpenError, StoreError
  */
-export function upgradePostgres(location: PostgresLocation): Promise<string | undefined> {
+export async function upgradePostgres(location: PostgresLocation): Promise<string | undefined> {
+  await buildIndex(location);
   return runOnce(location, limits.postgres.upgradeStepMs, async (query) => {
     try {
       await inTransaction(query, () => upgradeTables(query));
@@ -30,7 +41,7 @@ export function upgradePostgres(location: PostgresLocation): Promise<string | un
       if (sqlState(cause) !== INSUFFICIENT_PRIVILEGE) throw cause;
       throw new StoreOpenError(
         'the store in the database is of an earlier plant-store, and its tables cannot be ' +
-          `changed (${(cause as Error).message}); start the service once with the role that ` +
+          `changed (${(cause as Error).message}); run "plant-store upgrade" with the role that ` +
           'owns the tables',
         { cause },
       );
@@ -41,12 +52,61 @@ export function upgradePostgres(location: PostgresLocation): Promise<string | un
 async function upgradeTables(query: Query): Promise<void> {
   await query(`SET LOCAL lock_timeout = ${limits.postgres.upgradeLockMs}`);
   await query('SELECT id FROM plant_store WHERE id = 1 FOR UPDATE');
-  if ((await versionOf(query)) !== schemaVersion) {
+  if ((await versionOf(query)) < schemaVersion) {
     for (const statement of tokenUpgrade('bigint', 'text')) await query(statement);
     await makeTables(query);
   }
   await refuseChangedTables(query);
-  await query('UPDATE plant_store SET schema_version = $1 WHERE id = 1', [schemaVersion]);
+  await query(
+    `INSERT INTO plant_store (id, schema_version) VALUES (2, $1)
+     ON CONFLICT (id) DO UPDATE SET schema_version = excluded.schema_version`,
+    [schemaVersion],
+  );
+}
+
+/**
+ * Builds an index without stopping creates, as an index that is built in a transaction does. A build
+ * that was cut leaves an index that is not valid. The transaction makes the index where the server
+ * builds none beside creates, such as for a partitioned table.
+ */
+async function buildIndex(location: PostgresLocation): Promise<void> {
+  const ms = limits.postgres.upgradeStepMs;
+  const connection = await openConnector(location, ms).connect();
+  const { client, settings } = connection;
+  try {
+    await within(connection, ms, async (query) => {
+      // For statements outside of transactions. In a session of a pooler, the setting would stay.
+      if (settings.pooler === undefined) await client.query('SET statement_timeout = 0');
+      for (;;) {
+        const { rows } = await query(indexOfPlants);
+        const [isValid, isBuilt, drop, create] = rows[0] ?? [true];
+        if (isValid) return;
+        if (isBuilt) await delay(limits.postgres.upgradePauseMs);
+        else await client.query(isValid === false ? drop : create).catch(passDeadlock);
+      }
+    });
+  } catch (error) {
+    const state = sqlState(error);
+    if (state !== FEATURE_NOT_SUPPORTED && state !== INSUFFICIENT_PRIVILEGE)
+      throw storeError(error);
+  } finally {
+    connection.destroy();
+  }
+}
+
+/** Outside of a transaction the search path is another: the statements name the schema. */
+const indexOfPlants = `
+  SELECT (SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('plants_newest')),
+    EXISTS (SELECT FROM pg_stat_progress_create_index WHERE relid = plants.oid),
+    format('DROP INDEX CONCURRENTLY IF EXISTS %I.plants_newest', nspname),
+    format('CREATE INDEX CONCURRENTLY IF NOT EXISTS plants_newest ON %I.plants (created_at, id)',
+      nspname)
+  FROM pg_class AS plants JOIN pg_namespace ON pg_namespace.oid = relnamespace
+  WHERE plants.oid = to_regclass('plants')`;
+
+/** Another node builds the index at the same moment. */
+function passDeadlock(error: unknown): void {
+  if (sqlState(error) !== DEADLOCK_DETECTED) throw error;
 }
 
 /**
