@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { limits } from '../../src/limits.ts';
 import type { Matter, Readiness } from '../../src/ops/contract.ts';
+import { openReader } from '../../src/stores.ts';
 import { ask, signIn } from '../helpers/operators.ts';
 import { pause } from '../helpers/pause.ts';
 import { nameOfDatabase } from '../helpers/postgres.ts';
+import { locationOf, makeStore, withinMs } from '../helpers/postgres-connection.ts';
 import { startPair, untilRow } from '../helpers/postgres-pair.ts';
 import {
   create,
@@ -12,11 +16,14 @@ import {
   oneThread,
   startImpatient,
   startServer,
+  temporaryFolder,
 } from '../helpers/program.ts';
+import { done, doneJson, on, refused } from '../helpers/run-here.ts';
 import { storedToken } from '../helpers/stored-token.ts';
 import { underWay } from '../helpers/under-way.ts';
 import { plantsIn } from '../torture/history/stored.ts';
 
+const commonPlants = fileURLToPath(new URL('../data/common-plants.ndjson', import.meta.url));
 const pair = await startPair({ after });
 const ofImpatient = await pair.primary.makeDatabase();
 const impatient = await startImpatient({ after }, ofImpatient, ['--commit-timeout', '2s']);
@@ -119,6 +126,44 @@ test('while no standby answers, what nodes have given up does not stay with the 
 
   await standby.start();
   await createdAtLast(plantsUrl, { id: 2, name: 'Oak' });
+});
+
+test('a standby that the URL names alone is read and backed up, takes no writes, and tells which setting a long read of it needs', async (t) => {
+  const { primary, standby } = pair;
+  const url = await primary.makeDatabase();
+  const there = url.replace(`:${primary.port}/`, `:${standby.port}/`);
+  await makeStore(url);
+  await done('import', commonPlants, ...on(url));
+  await untilRow(standby, 'SELECT WHERE pg_last_wal_replay_lsn() = pg_last_wal_receive_lsn()');
+  const folder = await temporaryFolder(t);
+  const backup = join(folder, 'backup.db');
+
+  assert.deepEqual(await doneJson('plants', 'count', ...on(there)), { plants: 100 });
+  assert.equal((await doneJson('plants', 'get', '7', ...on(there))).id, 7);
+  const list = ['plants', 'list', '--name-contains', 'alder', '--format', 'csv'];
+  assert.equal(
+    (await done(...list, ...on(there))).stdout,
+    (await done(...list, ...on(url))).stdout,
+  );
+  const { stderr } = await done('backup', backup, ...on(there));
+  assert.match(stderr, /could not be recorded in the store: .* it is a standby, which takes no wr/);
+  await done('verify', '--against', backup, ...on(there));
+  await done('export', join(folder, 'plants.csv'), ...on(there));
+  const copied = await doneJson('copy', '--from', there, '--to', `sqlite:${join(folder, 'c.db')}`);
+  assert.equal(copied.created, 100);
+  await refused(/it is a standby, which takes no writes/, 'import', commonPlants, ...on(there));
+
+  await standby.set('max_standby_streaming_delay', '0');
+  await using reader = await openReader(locationOf(there), withinMs);
+  await using snapshot = await reader.openSnapshot();
+  for (const sql of [
+    'INSERT INTO heartbeat VALUES (1, 1)',
+    'DELETE FROM heartbeat',
+    'VACUUM heartbeat',
+  ])
+    await primary.query(sql, nameOfDatabase(url));
+  await untilRow(standby, 'SELECT FROM pg_stat_database_conflicts WHERE confl_snapshot > 0');
+  await assert.rejects(snapshot.countPlants(), /set hot_standby_feedback = on/);
 });
 
 /** Of the main thread and of each that answers requests. */
