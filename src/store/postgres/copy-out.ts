@@ -67,7 +67,7 @@ export async function* copyOut<Row>(
   }
 }
 
-/** It may be rejected while nobody waits for it. */
+/** It may be rejected before it is waited for. */
 function readiness(): PromiseWithResolvers<void> {
   const ready = Promise.withResolvers<void>();
   ready.promise.catch(() => undefined);
