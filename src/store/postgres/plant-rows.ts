@@ -79,7 +79,7 @@ export async function plantWindow(
  * The next rows: at most `rowsMax`, and about `textMax` bytes of text. The server knows the length
  * of a large text without reading it.
  */
-async function rowPage(
+export async function rowPage(
   query: Query,
   order: string,
   conditions: readonly Condition[],

@@ -5,20 +5,21 @@ import { StoreError, StoreOpenError } from '../errors.ts';
 import { figuresOf, type Inspection, type OnProgress } from '../inspection.ts';
 import { type PostgresLocation, postgresText } from '../location.ts';
 import {
+  type Condition,
   countPlants,
   countPlantsAfter,
   getPlant,
   newestBefore,
-  plantColumns,
+  plantOf,
   sumsBefore,
+  timeConditions,
 } from '../plant-rows.ts';
 import { searchesIn } from '../plant-search.ts';
-import type { CopiedPlant, PlantSnapshot } from '../plants.ts';
+import type { PlantSnapshot } from '../plants.ts';
 import { reads } from '../small-tables.ts';
 import { callsOf } from '../steps.ts';
 import type { StoreReader } from '../store.ts';
 import { type Connector, openConnector } from './connector.ts';
-import { type Columns, copyOut } from './copy-out.ts';
 import {
   DATA_CORRUPTED,
   INDEX_CORRUPTED,
@@ -26,7 +27,7 @@ import {
   sqlState,
   storeError,
 } from './errors.ts';
-import { byId, conditionsOf, newestFirst, plantWindow } from './plant-rows.ts';
+import { byId, conditionsOf, newestFirst, plantWindow, rowPage } from './plant-rows.ts';
 import { type Pool, runOnce, within } from './pool.ts';
 import { refuseUnfitSchema, versionOf } from './schema.ts';
 import { runSteps } from './steps.ts';
@@ -104,22 +105,30 @@ async function openPostgresSnapshot(connector: Connector): Promise<PlantSnapshot
     countPlants: () => run((query) => runSteps(query, countPlants())),
     newestBefore: (ms) => run((query) => runSteps(query, newestBefore(ms))),
     sumsBefore: (ms) => run((query) => runSteps(query, sumsBefore(ms))),
-    pages(sinceMs = Number.MIN_SAFE_INTEGER) {
-      const select = `SELECT ${plantColumns} FROM plants WHERE created_at >= ${sinceMs} ORDER BY id`;
-      return copyOut(connection, select, copiedPlant, limits.store.snapshotPageChars, run);
-    },
+    pages: (sinceMs) => pagesOf(run, sinceMs),
     [Symbol.asyncDispose]: async () => connection.destroy(),
   };
 }
 
-function copiedPlant([id, name, tag, createdAtMs, createdBy]: Columns): CopiedPlant {
-  return {
-    id: BigInt(id as string),
-    name: name as string,
-    tag: tag ?? undefined,
-    createdAtMs: Number(createdAtMs),
-    createdBy: Number(createdBy),
+/** The server reads the next page while a page is used. */
+async function* pagesOf(
+  run: <T>(work: (query: Query) => Promise<T>) => Promise<T>,
+  sinceMs: number | undefined,
+) {
+  const { snapshotPagePlants, snapshotPageChars } = limits.store;
+  const readAfter = (after: bigint | undefined): ReturnType<typeof rowPage> => {
+    const next: Condition[] = [['id > ?', after], ...timeConditions({ sinceMs })];
+    const page = run((query) => rowPage(query, 'id', next, snapshotPagePlants, snapshotPageChars));
+    // It may fail before it is waited for.
+    page.catch(() => undefined);
+    return page;
   };
+  for (let page = readAfter(undefined); ; ) {
+    const { rows, isLast } = await page;
+    if (!isLast) page = readAfter(rows.at(-1)?.[0]);
+    if (rows.length > 0) yield rows.map(plantOf);
+    if (isLast) return;
+  }
 }
 
 /** Reads all plants at one moment; the server checks pages. @throws StoreOpenError, StoreError */
