@@ -176,8 +176,10 @@ export const limits = {
     gatherMs: 1,
     /** UTF-16 units of names and tags in one read of `plants list`, which must not hold the WAL. */
     listPageChars: 64 * KiB,
-    /** Time of one step of `plants list` in a file. Signals are answered between two steps. */
+    /** One step of `plants list` and `plants count`. Signals are answered between two steps. */
     listStepMs: 100,
+    /** A step of `plants list` that finds fewer is followed by one scan of a database. */
+    sparsePlants: 10,
     /** Plants in the first window of a search. Windows that take less time grow fourfold. */
     searchWindowPlants: 250,
     searchWindowMs: 20,
@@ -283,13 +285,16 @@ export const limits = {
     /** Part of a line that is too large, kept to show the line. */
     refusedExcerptBytes: 1_000,
     copyIdsShown: 5,
+    /** A copy compares the sums of so many plants that are so much older than the newest copied. */
+    copyKnownMin: 1_000_000,
+    copyOverlapMs: 600 * second,
   },
 
   cli: {
     /** Wait for a turn to write beside a running service. */
     lockMs: 10 * second,
     /** One read of a database, which may go through all plants. */
-    readMs: 10 * 60 * second,
+    readMs: 3_600 * second,
     healthMs: 5 * second,
     replyBytesMax: 16 * MiB,
     /** A browser command that still runs has succeeded. */
@@ -303,10 +308,6 @@ export const limits = {
     progressBarMs: 100,
     progressLineMs: 10 * second,
     listPlantsDefault: 100,
-    /** Plants that `plants list --newest` reads at once. */
-    newestPlantsMax: 1_000,
-    /** Until `plants list --newest` and `plants count` show how far they are. */
-    searchStepMs: 1 * second,
     cellCharsMax: 60,
     /** Rows that a table reads before it prints, to set the width of its columns. */
     tableRowsMeasured: 1_000,

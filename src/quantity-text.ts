@@ -36,3 +36,10 @@ export function sizeText(bytes: number): string {
   for (; value >= 999.5 && power < sizeUnits.length - 1; power += 1) value /= 1_024;
   return `${Number(value.toPrecision(3))} ${sizeUnits[power]}`;
 }
+
+/** ISO 8601. @param ms since the epoch */
+export function isoTime(ms: number): string;
+export function isoTime(ms: number | undefined): string | null;
+export function isoTime(ms: number | undefined): string | null {
+  return ms === undefined ? null : new Date(ms).toISOString();
+}

@@ -67,7 +67,8 @@ export interface OpaqueTokensOptions {
  * Access by the tokens of a store. The tokens are read every `limits.access.refreshMs`, so that
  * every service refuses a revoked or expired token within `limits.access.staleMs`. If they cannot
  * be read for this time, no token is admitted. An unknown token causes a read, so that a new token
- * is admitted as soon as it is stored. Disposal stores when tokens were last used.
+ * is admitted as soon as it is stored; so does a request to a thread that was too busy to read.
+ * Disposal stores when tokens were last used.
  *
  * @throws StoreError if the tokens cannot be read at the start
  */
@@ -125,7 +126,7 @@ export async function openOpaqueTokens(
   }
 
   function authenticate(token: string, header: string): Authentication {
-    if (refresh.isStale()) return unreadTokens();
+    if (refresh.isStale()) return refresh.isLate() ? 'unknown' : unreadTokens();
     const found = findByHash(token);
     const atMs = now();
     if (found === undefined || atMs >= found.expiresAtMs) return 'unknown';
@@ -139,11 +140,12 @@ export async function openOpaqueTokens(
     authenticate,
     async authenticateAgain(token, header) {
       // A store never holds a token of another form.
-      if (!isGeneratedToken(token)) return unknown;
-      if (!(await refresh.again())) return unreadTokens();
+      const mayBeStored = isGeneratedToken(token);
+      if (!mayBeStored && !refresh.isStale()) return unknown;
+      if (!(await refresh.again()) || refresh.isStale()) return unreadTokens();
       const found = authenticate(token, header);
       if (found !== 'unknown') return found;
-      const ended = await findEnded(hashToken(token));
+      const ended = mayBeStored && (await findEnded(hashToken(token)));
       return ended ? { sender: tallyOf(ended) } : unknown;
     },
     recall(header) {

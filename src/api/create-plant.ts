@@ -1,5 +1,5 @@
 import type { Access, Caller } from '../access/access.ts';
-import type { RateLimiter } from '../access/rate-limit.ts';
+import { limitText, type RateLimiter } from '../access/rate-limit.ts';
 import { idTaken, parseNewPlant, plantBody } from '../contract/plant.ts';
 import { Refusal } from '../contract/problems.ts';
 import { refuseContent } from '../http/content-headers.ts';
@@ -13,6 +13,7 @@ import {
   sendRefusal,
 } from '../http/exchange.ts';
 import type { RequestHead } from '../http/request-head.ts';
+import { numberText } from '../quantity-text.ts';
 import type {
   CommitQueue,
   Offer,
@@ -21,9 +22,9 @@ import type {
   WaitingPlant,
 } from '../store/commit-queue.ts';
 import { causeOf, StoreError } from '../store/errors.ts';
+import type { Rate } from '../store/tokens.ts';
 import { authenticateCreate, refuseRole } from './authorization.ts';
 import type { CreateObserver, Observe } from './observer.ts';
-import { refuseBeyondRate } from './rate-limit.ts';
 import type { Throttle } from './throttle.ts';
 
 export interface CreatePlantOptions {
@@ -67,6 +68,24 @@ function createPlantAs(
     refuseContent(head, options.bodyBytesMax);
   if (refusal) return sendRefusal(exchange, refusal);
   readBody(exchange, new Create(exchange, options.queue, observer, caller.id));
+}
+
+/** With the fields of draft-ietf-httpapi-ratelimit-headers-10. */
+export function refuseBeyondRate(bucket: number, rate: Rate, limiter: RateLimiter) {
+  const waitMs = limiter.take(bucket, rate);
+  if (waitMs === 0) return undefined;
+  const waitSeconds = Math.ceil(waitMs / 1_000);
+  const windowSeconds = Math.max(1, Math.ceil((86_400 * rate.burst) / rate.perDay));
+  return new Refusal(
+    'rateLimited',
+    `The token may send creates at ${limitText(rate)}. This ` +
+      `plant was not stored; retry in ${numberText(waitSeconds)} s.`,
+    {
+      'Retry-After': `${waitSeconds}`,
+      'RateLimit-Policy': `"token";q=${rate.burst};w=${windowSeconds}`,
+      RateLimit: `"token";r=0;t=${waitSeconds}`,
+    },
+  );
 }
 
 /**

@@ -1,19 +1,20 @@
-import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { type ChildProcess, type ExecFileException, execFile } from 'node:child_process';
 import { constants, setPriority } from 'node:os';
-import type { Readable } from 'node:stream';
-import { text } from 'node:stream/consumers';
+import { setTimeout as delay } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { type Environment, withoutSettings } from '../config/environment.ts';
 import { type Retention, retentionText } from '../config/values.ts';
+import { isSystemError } from '../disk/files.ts';
 import { limits } from '../limits.ts';
 import type { BackupDesk } from '../ops/api/backups.ts';
-import type { LastRun, RunningBackup } from '../ops/contract.ts';
+import type { BackupList, LastRun, ListedBackup, RunningBackup } from '../ops/contract.ts';
+import { reused } from '../ops/loading.ts';
 import { programCommand } from '../program.ts';
 import type { Log } from '../service/log.ts';
 import { StoreError, StoreOpenError } from '../store/errors.ts';
 import { type StoreLocation, settingOf } from '../store/location.ts';
 import { engineOf, openReader } from '../stores.ts';
-import { openBackupFolder } from './list.ts';
+import { type BackupInSeries, listSeries } from './series.ts';
 
 /** What `serve` does with a folder of backups. */
 export interface BackupPlan {
@@ -163,20 +164,18 @@ async function runProgram(
   onStart: (child: ChildProcess) => void,
 ): Promise<Result> {
   const [program, ...first] = programCommand;
-  const child = spawn(program, [...first, ...args], {
-    env,
-    stdio: ['ignore', 'pipe', 'pipe'],
-  }) as ChildProcessByStdio<null, Readable, Readable>;
-  onStart(child);
-  const ended = once(child, 'close').catch((error: Error) => error);
-  if (child.pid !== undefined) lowerPriority(child.pid);
-  const printed = await Promise.all([text(child.stdout), text(child.stderr)]);
-  const end = await ended;
-  if (end instanceof Error) return { fault: `the program cannot be started (${end.message})` };
-  const [stdout, stderr] = printed.map((all) => all.trimEnd().split('\n').at(-1) ?? '');
-  if (child.exitCode === 0) return { done: JSON.parse(stdout ?? '') };
-  if (child.signalCode !== null) return { fault: `the process was ended by ${child.signalCode}` };
-  return { fault: stderr?.replace(/^plant-store: /, '') || `exit code ${child.exitCode}` };
+  const running = promisify(execFile)(program, [...first, ...args], { env });
+  onStart(running.child);
+  if (running.child.pid !== undefined) lowerPriority(running.child.pid);
+  const lastLine = (printed: string) => printed.trimEnd().split('\n').at(-1) ?? '';
+  return running.then(
+    ({ stdout }) => ({ done: JSON.parse(lastLine(stdout)) }),
+    ({ code, signal, stderr, message }: ExecFileException & { readonly stderr: string }) => {
+      if (typeof code === 'string') return { fault: `the program cannot be started (${message})` };
+      if (signal) return { fault: `the process was ended by ${signal}` };
+      return { fault: lastLine(stderr).replace(/^plant-store: /, '') || `exit code ${code}` };
+    },
+  );
 }
 
 /** On a busy machine, a process of the lowest priority hardly moves. */
@@ -186,4 +185,42 @@ function lowerPriority(pid: number): void {
   } catch {
     // The process has ended already, or the system knows no priorities.
   }
+}
+
+type FoundBackups = Pick<BackupList, 'backups' | 'leftOut' | 'fault'>;
+
+/** Does not block the thread, also if the folder is on a network drive that does not answer. */
+function openBackupFolder(folder: string, store: string) {
+  async function read(): Promise<FoundBackups> {
+    try {
+      const newestFirst = (await listSeries(folder, store)).reverse();
+      const backups = newestFirst.slice(0, limits.ops.backupsShown).map(entryOf);
+      return { backups, leftOut: newestFirst.length - backups.length, fault: null };
+    } catch (error) {
+      if (!isSystemError(error)) throw error;
+      return nothing(`the folder cannot be read (${error.message})`);
+    }
+  }
+
+  const readAgain = () => reused(read, limits.ops.backupsEveryMs);
+  let recent = readAgain();
+  return {
+    /** @returns what was found in the last `limits.ops.backupsEveryMs` */
+    look(): Promise<FoundBackups> {
+      const late = nothing('the folder does not answer');
+      return Promise.race([recent(), delay(limits.ops.backupsMs, late, { ref: false })]);
+    },
+    forget(): void {
+      recent = readAgain();
+    },
+  };
+}
+
+function nothing(fault: string): FoundBackups {
+  return { backups: [], leftOut: 0, fault };
+}
+
+function entryOf({ file, at, manifest }: BackupInSeries): ListedBackup {
+  const { createdAt = at.toISOString(), plants = null, bytes = null } = manifest ?? {};
+  return { file, createdAt, plants, bytes, fault: manifest ? null : 'the manifest is damaged' };
 }

@@ -1,17 +1,14 @@
-import { setImmediate } from 'node:timers/promises';
 import type { Values } from '../config/flags.ts';
 import { timeBefore, UsageError } from '../config/values.ts';
 import { int64FromDigits } from '../contract/int64.ts';
 import { limits } from '../limits.ts';
 import type { PlantMatch, StoredPlant } from '../store/plants.ts';
-import type { StoreReader } from '../store/store.ts';
 import { openReader } from '../stores.ts';
 import { detailsOf } from '../transfer/format.ts';
 import { type FormatName, formats } from '../transfer/formats.ts';
-import { CommandError, command, type Terminal } from './command.ts';
+import { command, type Terminal } from './command.ts';
 import { figureText } from './terminal/figures.ts';
 import { atInterruption } from './terminal/interruption.ts';
-import { plantsText } from './terminal/progress.ts';
 import type { Column, Table } from './terminal/table.ts';
 
 export const plantsGet = command({
@@ -67,8 +64,7 @@ export const plantsList = command({
     const printer = await openPrinter(values, terminal);
     await using store = await openReader(values.store, limits.cli.readMs);
     // One more tells whether there are more.
-    const page = { ...match, limit: limit + 1 };
-    const plants = values.newest ? newestFirst(store, page, terminal) : store.listPlants(page);
+    const plants = store.listPlants({ ...match, limit: limit + 1 }, values.newest);
     using _ = atInterruption(terminal, 'the list', () => void printer.end());
     let count = 0;
     for await (const plant of plants) {
@@ -82,31 +78,6 @@ export const plantsList = command({
     return 0;
   },
 });
-
-async function* newestFirst(
-  store: StoreReader,
-  { limit, ...match }: PlantMatch & { readonly limit: number },
-  { showProgress }: Terminal,
-): AsyncGenerator<StoredPlant> {
-  let before: string | undefined;
-  for (let left = limit; left > 0; ) {
-    // A search of a SQLite store leaves no time for signals.
-    await setImmediate();
-    const found = await store.newestPlants({
-      ...match,
-      before,
-      limit: Math.min(left, limits.cli.newestPlantsMax),
-      budgetMs: limits.cli.searchStepMs,
-    });
-    showProgress('');
-    if (found === undefined) throw new CommandError(`${store.location} has changed; list again`);
-    yield* found.plants;
-    left -= found.plants.length;
-    before = found.next;
-    if (before === undefined) return;
-    if (left > 0) showProgress(`${plantsText(limit - left)} found so far`);
-  }
-}
 
 async function openPrinter(
   { format, json }: Values<'format' | 'json'>,
@@ -170,21 +141,10 @@ export const plantsCount = command({
   async run({ values }, terminal) {
     const match = matchOf(values, Date.now());
     await using store = await openReader(values.store, limits.cli.readMs);
-    let plants = 0;
-    let lookedAt = 0;
-    let after: bigint | undefined;
     using _ = atInterruption(terminal, 'the count');
-    do {
-      const step = { ...match, after, budgetMs: limits.cli.searchStepMs };
-      const part = await store.countMatches(step);
-      plants += part.plants;
-      lookedAt += part.lookedAt;
-      after = part.next;
-      const soFar = `${plantsText(plants)} of ${plantsText(lookedAt)} match so far`;
-      terminal.showProgress(after === undefined ? '' : soFar);
-      // A count of a SQLite store leaves no time for signals.
-      await setImmediate();
-    } while (after !== undefined);
+    terminal.showProgress('counting');
+    const plants = await store.countPlants(match);
+    terminal.showProgress('');
     terminal.print(values.json ? JSON.stringify({ plants }) : figureText(plants, terminal));
     return 0;
   },

@@ -4,8 +4,7 @@ import { suggestion } from '../config/suggestion.ts';
 import { UsageError } from '../config/values.ts';
 import { isSystemError } from '../disk/files.ts';
 import { build, version } from '../program.ts';
-import { StoreError, StoreOpenError } from '../store/errors.ts';
-import { type Command, CommandError, type Terminal } from './command.ts';
+import type { Command, Terminal } from './command.ts';
 import { type ListedCommand, listedCommands } from './commands.ts';
 import { complete, completeWord } from './completion/complete.ts';
 
@@ -19,18 +18,17 @@ export async function run(argv: readonly string[], terminal: Terminal): Promise<
       terminal.note(`plant-store: ${error.message}`, 'bad');
       return 2;
     }
-    const isExpected =
-      error instanceof CommandError ||
-      error instanceof StoreOpenError ||
-      error instanceof StoreError ||
-      isSystemError(error);
-    if (!isExpected) throw error;
+    // By name: an error that comes from another thread has lost its class.
+    const isExpected = error instanceof Error && expectedErrors.includes(error.name);
+    if (!isExpected && !isSystemError(error)) throw error;
     const isFolderGone = isSystemError(error) && error.syscall === 'uv_cwd';
     const says = isFolderGone ? 'the current folder was removed; go to another one' : error.message;
     terminal.note(`plant-store: ${says}`, 'bad');
     return 1;
   }
 }
+
+const expectedErrors = ['CommandError', 'StoreOpenError', 'StoreError'];
 
 async function dispatch(argv: readonly string[], terminal: Terminal): Promise<number> {
   const [first, second] = argv;

@@ -12,7 +12,7 @@ import { limitText, rateText } from '../access/rate-limit.ts';
 import type { Values } from '../config/flags.ts';
 import { UsageError } from '../config/values.ts';
 import { limits } from '../limits.ts';
-import { distanceText } from '../quantity-text.ts';
+import { distanceText, isoTime } from '../quantity-text.ts';
 import type { StoreLocation } from '../store/location.ts';
 import type { Store } from '../store/store.ts';
 import type { Rate, TokenRecord } from '../store/tokens.ts';
@@ -174,7 +174,7 @@ function listed(token: TokenRecord, nowMs: number) {
     name,
     role,
     state: tokenState(token, nowMs),
-    createdAt: iso(createdAtMs),
+    createdAt: isoTime(createdAtMs),
     expiresAt: isoIfSet(expiresAtMs),
     revokedAt: isoIfSet(revokedAtMs),
     lastUsedAt: isoIfSet(lastUsedAtMs),
@@ -214,11 +214,11 @@ export const tokenRevoke = command({
     const nowMs = Date.now();
     if (!(await store.revokeToken(name, nowMs, userOfMachine()))) {
       if (!(await endSessions(store, name))) throw notInForce(name, values.store);
-      if (values.json) terminal.print(JSON.stringify({ name, sessionsEndedAt: iso(nowMs) }));
+      if (values.json) terminal.print(JSON.stringify({ name, sessionsEndedAt: isoTime(nowMs) }));
       terminal.note(`All sessions of ${name} have ended. There is no token of this name.`);
       return 0;
     }
-    if (values.json) terminal.print(JSON.stringify({ name, revokedAt: iso(nowMs) }));
+    if (values.json) terminal.print(JSON.stringify({ name, revokedAt: isoTime(nowMs) }));
     const refused = `running services refuse it within ${staleSeconds} seconds.`;
     terminal.note(`The token ${name} is revoked; ${refused}`);
     return 0;
@@ -235,10 +235,6 @@ async function endSessions(store: Store, name: string): Promise<boolean> {
   return true;
 }
 
-function iso(ms: number): string {
-  return new Date(ms).toISOString();
-}
-
 function isoIfSet(ms: number | undefined): string | undefined {
-  return ms === undefined ? undefined : iso(ms);
+  return isoTime(ms) ?? undefined;
 }

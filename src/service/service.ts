@@ -61,7 +61,9 @@ export async function startService(
   );
   // The heartbeats of this service begin with the operators' listener.
   const lastBeatMs = await store.lastBeat();
-  if (config.fixedToken === undefined && !(await ensureToken(store, config)))
+  const { wholeText, firstTokenFile } = engineOf(config.store);
+  const ensureToken = () => ensureFirstToken(store, wholeText, firstTokenFile, Date.now());
+  if (config.fixedToken === undefined && !(await ensureToken()))
     log.info({}, 'another node has made the first token, and has written the token to a file');
 
   const counters = sharedMemory(counterNames);
@@ -119,11 +121,6 @@ export async function startService(
 async function watch(files: TlsFiles, log: Log): Promise<CertificateWatch> {
   const { watchCertificate } = await import('./certificate.ts');
   return watchCertificate(files, log);
-}
-
-function ensureToken(store: SharedStore, config: ServiceConfig): Promise<boolean> {
-  const { wholeText, firstTokenFile } = engineOf(config.store);
-  return ensureFirstToken(store, wholeText, firstTokenFile, Date.now());
 }
 
 async function openOperatorPort(

@@ -1,5 +1,5 @@
 import { limits } from '../limits.ts';
-import { ageText, numberText } from '../quantity-text.ts';
+import { ageText, isoTime, numberText } from '../quantity-text.ts';
 import type { CommitPromise, SharedStore } from '../store/store.ts';
 import type { Log } from './log.ts';
 
@@ -100,8 +100,4 @@ function tellPromises(log: Log, nowMs: () => number) {
     /** Since when a 200 means less than at an earlier time since the start. */
     weakerSinceMs: () => weakerSinceMs,
   };
-}
-
-function isoTime(ms: number): string {
-  return new Date(ms).toISOString();
 }

@@ -10,9 +10,26 @@ export function* getPlant(id: bigint): Steps<StoredPlant | undefined> {
   return (yield* withCreators(yield* rowsOf<PlantRow>({ text, values: [id] })))[0];
 }
 
-export function* countPlants(): Steps<number> {
-  const [row] = yield* rowsOf<[bigint]>({ text: 'SELECT count(*) FROM plants', values: [] });
+export function* countPlants(match: readonly Condition[] = []): Steps<number> {
+  const { text, values } = allOf(match);
+  const count = { text: `SELECT count(*) FROM plants WHERE ${text}`, values };
+  const [row] = yield* rowsOf<[bigint]>(count);
   return Number(row?.[0]);
+}
+
+export function* newestBefore(ms: number): Steps<number | undefined> {
+  const text = 'SELECT max(created_at) FROM plants WHERE created_at < ?';
+  const [row] = yield* rowsOf<[bigint | null]>({ text, values: [ms] });
+  return row?.[0] ? Number(row[0]) : undefined;
+}
+
+/** The sums of 500 billion plants fit into an int64. One binds ids to times. */
+export function* sumsBefore(ms: number): Steps<{ plants: number; sums: string }> {
+  const text = `SELECT count(*), sum(id & 16777215), sum((id >> 24) & 16777215), sum(id >> 48),
+      sum(created_at & 16777215), sum((id & 65535) * (created_at & 65535))
+    FROM plants WHERE created_at < ?`;
+  const [[plants, ...sums] = []] = yield* rowsOf<unknown[]>({ text, values: [ms] });
+  return { plants: Number(plants), sums: sums.join(' ') };
 }
 
 /** Looks at up to `plantsMax` plants, and counts those that match. */

@@ -26,7 +26,10 @@ export interface Window {
   readonly next: Place | undefined;
 }
 
-/** Looks at about `plantsMax` plants. The `limit` of the filter counts those of this window. */
+/**
+ * Looks at about `plantsMax` plants. The `limit` of the filter counts those of this window. Only an
+ * engine with a `countAll` is asked for a window without an end.
+ */
 type WindowAt = (
   place: Place | undefined,
   plantsMax: number,
@@ -86,9 +89,11 @@ interface PlantWindows {
     plantsMax: number,
     match: PlantMatch,
   ): CountedMatches | Promise<CountedMatches>;
+  /** In one read. Undefined for an engine in which long reads do harm. */
+  readonly countAll?: (match: PlantMatch) => Promise<number>;
 }
 
-export function searchesIn({ windowAfter, windowBefore, countAfter }: PlantWindows) {
+export function searchesIn({ windowAfter, windowBefore, countAfter, countAll }: PlantWindows) {
   async function searchPlants({ after, ...search }: PlantSearch): Promise<FoundPlants<bigint>> {
     const start = after === undefined ? undefined : [after];
     const { plants, next } = await searchWindows(search, start, windowAfter);
@@ -99,17 +104,35 @@ export function searchesIn({ windowAfter, windowBefore, countAfter }: PlantWindo
    * Each step is a read of its own: one long read would keep SQLite's WAL from being reset. Plants
    * are never changed or removed, so every plant that exists at the start is listed, once.
    */
-  async function* listPlants({ limit, ...filter }: PlantFilter): AsyncGenerator<StoredPlant> {
-    let { after } = filter;
+  async function* listPlants({ limit, after, ...match }: PlantFilter, isNewestFirst = false) {
+    const windowAt = isNewestFirst ? windowBefore : windowAfter;
+    const { listStepMs: budgetMs, sparsePlants } = limits.store;
+    let next: Place | undefined = after === undefined ? undefined : [after];
+    let isSparse = false;
     for (let left = limit; left > 0; ) {
       // A signal waits for a turn of the event loop.
       await setImmediate();
-      const budgetMs = limits.store.listStepMs;
-      const { plants, next } = await searchPlants({ ...filter, after, limit: left, budgetMs });
-      yield* plants;
+      const wanted = { ...match, limit: left };
+      const found: FoundPlants<Place> = isSparse
+        ? await searchRest(wanted, next, windowAt)
+        : await searchWindows({ ...wanted, budgetMs }, next, windowAt);
+      yield* found.plants;
+      next = found.next;
       if (next === undefined) return;
-      after = next;
-      left -= plants.length;
+      left -= found.plants.length;
+      isSparse = !isSparse && countAll !== undefined && found.plants.length < sparsePlants;
+    }
+  }
+
+  async function countPlants(match: PlantMatch): Promise<number> {
+    if (countAll) return countAll(match);
+    let plants = 0;
+    for (let after: bigint | undefined; ; ) {
+      await setImmediate();
+      const part = await countMatches({ ...match, after, budgetMs: limits.store.listStepMs });
+      plants += part.plants;
+      if (part.next === undefined) return plants;
+      after = part.next;
     }
   }
 
@@ -132,7 +155,16 @@ export function searchesIn({ windowAfter, windowBefore, countAfter }: PlantWindo
     }
   }
 
-  return { searchPlants, listPlants, newestPlants, countMatches };
+  const allPlants = (sinceMs?: number): AsyncIterable<StoredPlant> =>
+    listPlants({ sinceMs, limit: Number.MAX_SAFE_INTEGER });
+
+  return { searchPlants, listPlants, allPlants, countPlants, newestPlants, countMatches };
+}
+
+/** Few plants match: one scan, to which an engine may give several cores, finds them soonest. */
+async function searchRest(wanted: PlantFilter, place: Place | undefined, windowAt: WindowAt) {
+  const { plants, places, isWhole } = await windowAt(place, Number.POSITIVE_INFINITY, wanted);
+  return { plants, next: isWhole ? undefined : places.at(-1) };
 }
 
 function parsePosition(text: string): Place | undefined {

@@ -73,14 +73,25 @@ export interface CountedMatches {
 /** The plants at one moment. Other connections may write meanwhile. */
 export interface PlantSnapshot extends AsyncDisposable {
   countPlants(): Promise<number>;
-  /** All plants in ascending order of id, page by page. */
-  pages(): AsyncIterable<readonly CopiedPlant[]>;
+  /** The time of the newest plant before another time, in milliseconds since the epoch. */
+  newestBefore(ms: number): Promise<number | undefined>;
+  /**
+   * Of the ids and times of the plants before a time: equal for equal plants, whatever the engine,
+   * and else by a wild chance.
+   */
+  sumsBefore(ms: number): Promise<{ readonly plants: number; readonly sums: string }>;
+  /** All plants, or those of a time and later, in ascending order of id, page by page. */
+  pages(sinceMs?: number): AsyncIterable<readonly CopiedPlant[]>;
 }
 
 export interface PlantReader {
   getPlant(id: bigint): Promise<StoredPlant | undefined>;
-  /** In ascending order of id. */
-  listPlants(filter: PlantFilter): AsyncIterable<StoredPlant>;
+  /** In ascending order of id, or of the newest first and not after an id. */
+  listPlants(filter: PlantFilter, isNewestFirst?: boolean): AsyncIterable<StoredPlant>;
+  /** As the pages of a snapshot, and in a file without one, which would hold the WAL. */
+  allPlants(sinceMs?: number): AsyncIterable<NewPlant>;
+  /** As `countMatches`, all of them. */
+  countPlants(match: PlantMatch): Promise<number>;
   /**
    * Returns up to `limit` plants, fewer when the time is over or their texts exceed
    * `limits.store.listPageChars`. It may find none and still have a `next`.

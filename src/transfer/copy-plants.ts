@@ -31,6 +31,8 @@ export interface CopyOptions {
   onWait(why: string): void;
   /** An unavailable target is retried for this time. */
   readonly waitMs: number;
+  /** Plants from before this time are left out. */
+  readonly sinceMs?: number | undefined;
 }
 
 export function noneCopied(): CopyCounts {
@@ -51,7 +53,7 @@ export async function copyPlants(
   counts: CopyCounts,
   options: CopyOptions,
 ): Promise<PlantFigures> {
-  const { tokenIds, onProgress, onWait, waitMs } = options;
+  const { tokenIds, onProgress, onWait, waitMs, sinceMs } = options;
   const digest = openDigest();
   const underWay = new Set<Promise<void>>();
 
@@ -62,7 +64,7 @@ export async function copyPlants(
   }
 
   let seen = 0;
-  for await (const { page, lacking } of inStep(source, target, counts)) {
+  for await (const { page, lacking } of inStep(source, target, counts, sinceMs)) {
     for (const plant of page) digest.add(plant);
     onProgress((seen += page.length));
     if (lacking.length === 0) continue;
@@ -84,11 +86,18 @@ export async function copyPlants(
  *
  * @returns the pages of the source, each with the plants that the target lacks
  */
-async function* inStep(source: PlantSnapshot, target: PlantReader, counts: CopyCounts) {
-  const plants = target.listPlants({ limit: Number.MAX_SAFE_INTEGER })[Symbol.asyncIterator]();
+async function* inStep(
+  source: PlantSnapshot,
+  target: PlantReader,
+  counts: CopyCounts,
+  sinceMs?: number,
+) {
+  await using plants = target
+    .allPlants(sinceMs)
+    [Symbol.asyncIterator]() as AsyncGenerator<NewPlant>;
   const next = async () => (await plants.next()).value as NewPlant | undefined;
   let there = await next();
-  for await (const page of source.pages()) {
+  for await (const page of source.pages(sinceMs)) {
     // Reads of a SQLite store leave no time for signals.
     await setImmediate();
     const lacking: CopiedPlant[] = [];

@@ -6,6 +6,7 @@ import { Refusal } from '../../src/contract/problems.ts';
 import { limits } from '../../src/limits.ts';
 import type { Store } from '../../src/store/store.ts';
 import { openTokens } from '../helpers/access.ts';
+import { until } from '../helpers/pause.ts';
 import { storePath } from '../helpers/program.ts';
 import { openStoreAt } from '../helpers/store-file.ts';
 
@@ -110,5 +111,8 @@ test('no reply waits for a slow lookup', async (t) => {
   control.findTokens = () => new Promise(() => undefined);
   assert.equal(await refused(token), undefined);
   control.findTokens = store.findTokens;
-  assert.equal(await refused(token), 'app');
+  await until(
+    () => refused(token),
+    (name) => name === 'app',
+  );
 });

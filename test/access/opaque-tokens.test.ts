@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { rotateToken } from '../../src/access/issue-token.ts';
 import { generateToken } from '../../src/access/opaque-tokens.ts';
 import { rateLimiterIn, rateLimitMemory } from '../../src/access/rate-limit.ts';
-import { refuseBeyondRate } from '../../src/api/rate-limit.ts';
+import { refuseBeyondRate } from '../../src/api/create-plant.ts';
 import { Refusal } from '../../src/contract/problems.ts';
 import { limits } from '../../src/limits.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -28,6 +28,12 @@ test('a thread that is too busy for its timers still reads the tokens again, whe
     // What was read for this request is there for the next one.
     await new Promise(setImmediate);
   }
+
+  t.mock.timers.reset();
+  busyFor(limits.access.staleMs + 1);
+  assert.equal(authenticate(), 'unknown');
+  const again = await access.authenticateAgain(token, `Bearer ${token}`);
+  assert('name' in again && again.name === 'my-app');
 
   await store.revokeToken('my-app', Date.now());
   busyFor(limits.access.refreshMs + 1);

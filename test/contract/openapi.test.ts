@@ -22,22 +22,18 @@ interface DescribedContent {
 }
 
 // The tables of the specification, as they are to stand in the document.
+const texts = {
+  name: { type: 'string', description: 'The name of the plant' },
+  tag: { type: 'string', description: 'Tag that specifies the type' },
+};
 const schemas = {
-  Plant: {
-    type: 'object',
-    required: ['name'],
-    properties: {
-      name: { type: 'string', description: 'The name of the plant' },
-      tag: { type: 'string', description: 'Tag that specifies the type' },
-    },
-  },
+  Plant: { type: 'object', required: ['name'], properties: texts },
   NewPlant: {
     type: 'object',
     required: ['id', 'name'],
     properties: {
       id: { type: 'integer', format: 'int64', description: 'Identification number of the plant' },
-      name: { type: 'string', description: 'The name of the plant' },
-      tag: { type: 'string', description: 'Tag that specifies the type' },
+      ...texts,
     },
   },
   Error: {

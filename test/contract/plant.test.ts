@@ -144,11 +144,12 @@ test('an id of a mebibyte is read or refused in linear time', () => {
   ];
   for (const [literal, id] of bodies) {
     const what = `${literal.slice(0, 8)}…${literal.slice(-8)}`;
-    const start = performance.now();
+    const start = process.cpuUsage();
     const plant = parseNewPlant(Buffer.from(`{"id":${literal},"name":""}`));
-    const ms = performance.now() - start;
+    const { user, system } = process.cpuUsage(start);
+    const ms = (user + system) / 1_000;
     assert.equal(plant instanceof Refusal ? undefined : plant.id, id, what);
-    assert(ms < 2_000, `${what}: ${ms} ms`);
+    assert(ms < 2_000, `${what}: ${ms} ms of CPU time`);
   }
 });
 

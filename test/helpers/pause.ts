@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** Short beside what a test waits for, and long beside what it costs to ask. */
@@ -22,5 +23,28 @@ export async function until<Found>(
     const found = await find();
     if (isSo(found)) return found;
     await pause(signal);
+  }
+}
+
+/**
+ * Sends requests until `inRow` of them get the status. None that is sent after `withinMs`, when a
+ * change of tokens is in force, gets the one before. On a busy machine, a service may read its tokens
+ * too late, and answers 503.
+ */
+export async function untilInForce(
+  send: () => Promise<number | undefined>,
+  before: number,
+  status: number,
+  { inRow = 1, withinMs = 2_000 } = {},
+): Promise<void> {
+  const startedMs = performance.now();
+  const signal = AbortSignal.timeout(60_000);
+  for (let found = 0; found < inRow; ) {
+    const sentMs = performance.now() - startedMs;
+    const got = await send();
+    found = got === status ? found + 1 : 0;
+    const isEarly = got === before && sentMs < withinMs;
+    assert(found > 0 || isEarly || got === 503, `${got} for a request after ${sentMs} ms`);
+    if (found === 0) await pause(signal);
   }
 }

@@ -35,7 +35,7 @@ export interface RawConnection {
   closed(): Promise<string>;
 }
 
-const waitMs = 15_000;
+const waitMs = 60_000;
 
 /** Connects to the server. The connection is destroyed when the test ends. */
 export async function connectRaw(

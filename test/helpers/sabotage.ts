@@ -1,7 +1,7 @@
 import fs, { existsSync } from 'node:fs';
 import { registerHooks, syncBuiltinESMExports } from 'node:module';
 import { Server } from 'node:net';
-import { DatabaseSync } from 'node:sqlite';
+import { DatabaseSync, StatementSync } from 'node:sqlite';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isMainThread, threadId } from 'node:worker_threads';
 
@@ -36,6 +36,12 @@ const sabotages: Readonly<Record<string, () => void>> = {
     }),
   'HTTP thread hangs': () => onOneHttpThread(hang),
   'HTTP thread ends': () => onOneHttpThread(() => process.exit()),
+  'store is locked for threads': () => {
+    if (isMainThread) return;
+    StatementSync.prototype.all = () => {
+      throw Object.assign(new Error('locked'), { code: 'ERR_SQLITE_ERROR', errcode: 5 });
+    };
+  },
   'clock is a year back': () => {
     const now = Date.now;
     Date.now = () => now() - (inForce() ? yearMs : 0);

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
-import { Agent, request } from 'node:http';
 import { test } from 'node:test';
 import { withLimits } from '../helpers/faults.ts';
+import { keepCreating } from '../helpers/load.ts';
 import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
 import {
+  create,
   oneThread,
   type RunningServer,
   startServer,
@@ -20,41 +21,24 @@ const nextRelease = new URL('../helpers/next-release.ts', import.meta.url).href;
 
 const skip = process.platform === 'linux' ? false : 'services share a port only on Linux';
 
-/** Creates one plant. Resolves with the status, or the code of the error. */
-function createOne(port: number, id: number, agent: Agent | false): Promise<number | string> {
-  const body = `{"id":${id},"name":"Alder ${id}"}`;
-  const headers = {
-    Authorization: `Bearer ${token}`,
-    'Content-Type': 'application/json',
-    'Content-Length': body.length,
-  };
-  return new Promise((resolve) => {
-    request(
-      { port, host: '127.0.0.1', path: '/plants', method: 'POST', headers, agent },
-      (response) => {
-        response.resume().on('end', () => resolve(response.statusCode ?? 0));
-      },
-    )
-      .on('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message))
-      .end(body);
-  });
-}
-
-/** Creates plants without a pause until it is stopped. Returns what became of each. */
-function keepCreating(port: number, clients: number, agent: Agent | false, firstId: number) {
+/** Creates plants without a pause until it is stopped. Returns the status of each, or the error. */
+function keepTrying(plantsUrl: string, clients: number) {
   const outcomes: { id: number; outcome: number | string }[] = [];
-  let stopped = false;
-  let nextId = firstId;
+  let isOver = false;
+  let nextId = 0;
   const client = async () => {
-    while (!stopped) {
-      const id = nextId;
-      nextId += 1;
-      outcomes.push({ id, outcome: await createOne(port, id, agent) });
+    while (!isOver) {
+      const id = (nextId += 1);
+      const outcome = await create(plantsUrl, { id, name: `Alder ${id}` }).then(
+        ({ status }) => status,
+        (error) => `${error.cause?.code ?? error}`,
+      );
+      outcomes.push({ id, outcome });
     }
   };
   const done = Promise.all(Array.from({ length: clients }, client));
   return async () => {
-    stopped = true;
+    isOver = true;
     await done;
     return outcomes;
   };
@@ -68,22 +52,15 @@ test('a service takes over from another on the same port and store, and clients 
   const store = await storePath(t);
   let running: RunningServer = await startServer(t, store);
   const { port } = running;
-  const agent = new Agent({ keepAlive: true });
-  t.after(() => agent.destroy());
-  const stopUsers = keepCreating(port, 32, agent, 0);
+  const load = keepCreating(running.plantsUrl, 32, () => undefined);
 
   for (let restart = 0; restart < restarts; restart += 1) {
     const next = await startServer(t, store, ['--port', String(port), '--reuse-port']);
     assert.equal(await running.stop(), 0);
     running = next;
   }
-  const outcomes = await stopUsers();
-
-  assert.deepEqual(
-    outcomes.filter(({ outcome }) => outcome !== 200),
-    [],
-  );
-  assert.equal(storedPlants(store).length, outcomes.length);
+  await load.stop();
+  assert.equal(storedPlants(store).length, load.acknowledged.length);
 });
 
 test('a later release takes over from the nodes of a database one by one, nodes of the release before start beside it, and clients under load notice nothing', {
@@ -92,14 +69,12 @@ test('a later release takes over from the nodes of a database one by one, nodes 
 }, async (t) => {
   const database = await startPostgres(t);
   const later = { NODE_OPTIONS: `--import=${nextRelease}`, PLANT_STORE_TOKEN: token };
-  const agent = new Agent({ keepAlive: true });
-  t.after(() => agent.destroy());
   for (let upgrade = 0; upgrade < scale({ short: 1, long: 100 }); upgrade += 1) {
     const url = await database.makeDatabase();
     const first = await startServer(t, url, ['--reuse-port', ...oneThread]);
     const samePort = ['--port', `${first.port}`, '--reuse-port', ...oneThread];
     let running = [first, await startServer(t, url, samePort)];
-    const stopUsers = keepCreating(first.port, 16, agent, 0);
+    const load = keepCreating(first.plantsUrl, 16, () => undefined);
 
     for (const variables of [later, later, undefined, later]) {
       const next = await startServer(t, url, samePort, variables);
@@ -107,20 +82,15 @@ test('a later release takes over from the nodes of a database one by one, nodes 
       assert.equal(await oldest?.stop(), 0);
       running = [...others, next];
     }
-    const outcomes = await stopUsers();
+    await load.stop();
     for (const node of running) assert.equal(await node.stop(), 0);
-
-    assert.deepEqual(
-      outcomes.filter(({ outcome }) => outcome !== 200),
-      [],
-    );
     assert.deepEqual(
       await database.query(
         `SELECT count(*) AS plants, count(note) AS notes, (SELECT array_agg(schema_version ORDER BY id)
           FROM plant_store) AS versions FROM plants`,
         nameOfDatabase(url),
       ),
-      [{ plants: `${outcomes.length}`, notes: '0', versions: ['1', '11'] }],
+      [{ plants: `${load.acknowledged.length}`, notes: '0', versions: ['1', '11'] }],
     );
   }
 });
@@ -137,9 +107,7 @@ test('a service that stops among slow clients and load ends within its drain lim
     socket.write(rawRequest('', { fields: { 'Content-Length': '10000' } }));
   trickle(t, slow, Buffer.alloc(10_000, ' '), 50);
   const idle = await connectCrowd(t, port, scale({ short: 50, long: 5_000 }));
-  const agent = new Agent({ keepAlive: true });
-  t.after(() => agent.destroy());
-  const stopUsers = keepCreating(port, 16, agent, 0);
+  const stopUsers = keepTrying(server.plantsUrl, 16);
   await letGoodClientsCreate(server, { connections: 4, measureMs: 100 });
 
   const start = performance.now();

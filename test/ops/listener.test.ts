@@ -40,7 +40,7 @@ test('the signal of a request is aborted when its client goes, or closes its hal
     await change.promise;
     const signal = asked.at(-1) ?? assert.fail();
     assert.equal(signal.aborted, false);
-    const aborted = once(signal, 'abort', { signal: AbortSignal.timeout(10_000) });
+    const aborted = once(signal, 'abort', { signal: AbortSignal.timeout(60_000) });
     go(raw);
     await aborted;
   }

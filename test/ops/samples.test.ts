@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { limits } from '../../src/limits.ts';
+import { missingPlants } from '../../src/ops/metrics/plant-count.ts';
 import { startSamples } from '../../src/ops/metrics/samples.ts';
 
 const startMs = Date.UTC(2026, 10, 22, 12);
@@ -47,4 +48,14 @@ test('when the clock is set back, samples go on, and samples of the future are d
   pass(1);
   assert.deepEqual(times(startMs + 5_000), [1, 2, 2.5]);
   assert.deepEqual(times(startMs + 2_500), []);
+});
+
+test('a backup lacks the plants of the last count, and those that were created since the count', () => {
+  assert.equal(missingPlants({ plants: 100 }, 130), 30);
+  assert.equal(missingPlants({ plants: 130 }, 130), 0);
+});
+
+test('it is not known what a backup lacks before the first count, and if the backup has more plants', () => {
+  assert.equal(missingPlants({ plants: 0 }, undefined), undefined);
+  assert.equal(missingPlants({ plants: 131 }, 130), undefined);
 });

@@ -6,12 +6,14 @@ import { DatabaseSync } from 'node:sqlite';
 import { text } from 'node:stream/consumers';
 import { after, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { withLimits } from '../helpers/faults.ts';
 import { keepCreating } from '../helpers/load.ts';
 import { pause } from '../helpers/pause.ts';
 import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
 import {
   type Owner,
   oneThread,
+  runProgram,
   startProgram,
   startServer,
   storePath,
@@ -70,7 +72,7 @@ async function makeVariedStore(): Promise<string> {
     fileOf(store),
     `INSERT INTO plants VALUES
       (-9223372036854775808, 'Yew', 'Taxus', 1, 1), (9223372036854775807, 'O''Hara', NULL, 2, 2), (-9007199254740993, '', '', 3, 3),
-      (-1, ' a,b;"c"\\' || char(9, 13, 10, 1, 127), 'NULL', 4, 0), (-2, '{"🌱", NULL}', '\\N', 5, 2), (-3, 'e' || char(769), '{}', 0, -1);
+      (-1, ' a,b;"c"\\' || char(8, 9, 10, 11, 12, 13, 1, 127), 'NULL', 4, 0), (-2, '{"🌱", NULL}', '\\N', 5, 2), (-3, 'e' || char(769), '{}', 0, -1);
     INSERT INTO tokens (id, name, hash, role, created_at, expires_at, revoked_at, last_used_at, rate_per_day, burst, made_by, revoked_by) VALUES
       (1, 'revoked', randomblob(32), 'create', 1, 9e12, 5, NULL, NULL, NULL, 'anna', 'command line (eve)'),
       (2, 'greenhouse', randomblob(32), 'create', 2, 9e12, NULL, 77, 86400, 5, 'first start', NULL),
@@ -111,7 +113,16 @@ test('a store goes to PostgreSQL and back with every id, name, tag, time and tok
   const [, digest] = /hold 106 plants, with the digest ([0-9a-f]{64})\.\n$/.exec(stderr) ?? [];
   const figures = { plants: 106, largestId: '9223372036854775807', digest };
   assert.deepEqual(await copied(database, back), {
-    ...{ from: database, to: back, created: 106, same: 0, taken: 0, onlyInTarget: 0, tokens: 3 },
+    ...{
+      from: database,
+      to: back,
+      known: 0,
+      created: 106,
+      same: 0,
+      taken: 0,
+      onlyInTarget: 0,
+      tokens: 3,
+    },
     ...{ source: figures, target: figures },
   });
   assertSameContent(back, source);
@@ -129,6 +140,41 @@ test('a copy that is run again writes nothing, and carries what has happened to 
   assert.deepEqual(await rows(), before);
   const { stdout } = await done('token', 'list', '--json', '--store', database);
   assert.equal(stdout.match(/"state":"revoked"/g)?.length, 3);
+});
+
+test('a further copy compares only plants from shortly before the newest, unless sums tell that older ones differ', async (t) => {
+  const [source, database, back] = [await newFile(t), await emptyDatabase(), await newFile(t)];
+  makeStore(fileOf(source), 50);
+  const limited = withLimits({ transfer: { copyKnownMin: 50 } });
+  const pass = async (from: string, to: string) => {
+    const { code, stdout, stderr } = await runProgram(argsOf(from, to, '--json'), limited);
+    assert.equal(code, 0, stderr);
+    const { known, created, same } = JSON.parse(stdout);
+    return { known, created, same };
+  };
+  const create = (id: number, atMs: number) =>
+    alterStore(fileOf(source), `INSERT INTO plants VALUES (${id}, 'Alder', NULL, ${atMs}, 0)`);
+  const nowMs = Date.now();
+  create(51, nowMs);
+  for (const [from, to] of [
+    [source, database],
+    [database, back],
+  ] as const)
+    assert.deepEqual(await pass(from, to), { known: 0, created: 51, same: 0 });
+  create(-1, nowMs - 60_000);
+  create(52, nowMs + 400 * 24 * 3_600_000);
+  for (const [from, to] of [
+    [source, database],
+    [database, back],
+  ] as const)
+    assert.deepEqual(await pass(from, to), { known: 50, created: 2, same: 1 });
+
+  create(53, 2_000);
+  assert.deepEqual(await pass(source, database), { known: 0, created: 1, same: 53 });
+  await inDatabase('DELETE FROM plants WHERE id = 7');
+  assert.deepEqual(await pass(source, database), { known: 0, created: 1, same: 53 });
+  await inDatabase('UPDATE plants SET created_at = 999 WHERE id = 8');
+  assert.deepEqual(await pass(source, database), { known: 0, created: 0, same: 54 });
 });
 
 test('a copy names nobody as the creator of a plant whose subject was forgotten', async (t) => {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -8,6 +8,7 @@ import { packClient } from '../../packaging/client.ts';
 import { type Block, blocksOf, pages, root } from '../helpers/pages.ts';
 import { startPostgres } from '../helpers/postgres.ts';
 import { oneThread, startServer, temporaryFolder } from '../helpers/program.ts';
+import { skipVisibly } from '../helpers/skips.ts';
 
 /** The tests of the packages run these pages, on machines of their own. */
 const installation = ['docs/operate/install.md', 'docs/operate/server.md'];
@@ -81,4 +82,22 @@ function scriptOf({ language, text }: Block): string | [] {
 test('what CI is said to run stands in its script', () => {
   const script = readFileSync(join(root, '.ci/run'), 'utf8');
   for (const command of ranByCi) assert(script.includes(command), `${command} is not in .ci/run`);
+});
+
+test('the page of the command line shows how to find the tokens in force that expire within a week', (t) => {
+  if (spawnSync('jq', ['--version']).status !== 0) return skipVisibly(t, 'jq is missing');
+  const page = readFileSync(join(root, 'docs/operate/command-line.md'), 'utf8');
+  const [, program = ''] = /token list --json \| jq -r '([^']+)'/.exec(page) ?? [];
+  const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString();
+  const tokens = [
+    { name: 'soon', state: 'valid', expiresAt: inDays(3) },
+    { name: 'old-secret', state: 'rotated', expiresAt: inDays(1) },
+    { name: 'later', state: 'valid', expiresAt: inDays(8) },
+    { name: 'forever', state: 'valid' },
+    { name: 'gone', state: 'revoked', expiresAt: inDays(3) },
+    { name: 'over', state: 'expired', expiresAt: inDays(-1) },
+  ];
+  const input = tokens.map((token) => JSON.stringify(token)).join('\n');
+  const { stdout, stderr } = spawnSync('jq', ['-r', program], { input, encoding: 'utf8' });
+  assert.deepEqual([stdout, stderr], ['soon\nold-secret\n', '']);
 });

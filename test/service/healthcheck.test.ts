@@ -2,15 +2,32 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { test } from 'node:test';
 import { listenFor } from '../helpers/free-port.ts';
+import { ask } from '../helpers/operators.ts';
 import { oneThread, startServerOnNewStore } from '../helpers/program.ts';
-import { failed, refused, runHere } from '../helpers/run-here.ts';
+import { done, doneJson, failed, on, refused, runHere } from '../helpers/run-here.ts';
+
+const linkForm = /^http:\/\/127\.0\.0\.1:\d+\/#\/sign-in\?link=([A-Za-z0-9_-]{43})$/;
 
 const check = (port: number, ...args: string[]) =>
   runHere(['healthcheck', '--ops-port', `${port}`, ...args]);
 
-test('healthcheck ends with 0 while the service stores creates, and with 1 afterwards', async (t) => {
+test('open prints a link to the console that signs in; healthcheck ends with 0 while the service stores creates, and with 1 afterwards', async (t) => {
   const server = await startServerOnNewStore(t, ...oneThread);
   const port = Number(new URL(server.opsUrl).port);
+
+  const signedInBy = async (url: string) => {
+    const link = linkForm.exec(url)?.[1];
+    return (await ask(server, 'POST api/session', { json: { link } })).body.name;
+  };
+  const there = [...on(server.store), '--ops-port', `${port}`];
+  const opened = await done('open', ...there);
+  assert.match(opened.stderr, /^The link signs in once, within 60 seconds\.\n$/);
+  assert.equal(await signedInBy(opened.stdout.trim()), 'command line');
+  const beganMs = Date.now();
+  const { url, expiresAt } = await doneJson('open', ...there);
+  assert.match(url, linkForm);
+  const endsMs = Date.parse(expiresAt) - 60_000;
+  assert(endsMs >= beganMs && endsMs <= Date.now(), expiresAt);
 
   const { code, stdout, stderr } = await check(port);
   assert.deepEqual([code, stderr], [0, '']);

@@ -162,7 +162,7 @@ test('50000 is answered for a defect, which is logged under the request id that 
 
 test('50301 is answered when the store cannot be searched', async (t) => {
   const server = await startSignedIn(t);
-  alterStore(server.store, 'ALTER TABLE plants RENAME TO away');
+  alterStore(server.store, 'PRAGMA user_version = 99');
   assertProvoked(
     await exchange(t, server.port, requestOf('GET /api/plants', [server.cookie])),
     'storeUnavailable',

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { mounted } from '../helpers/mounts.ts';
 import { lacksPgBouncer } from '../helpers/poolers.ts';
 import { startPostgres } from '../helpers/postgres.ts';
-import { oneThread, startServer } from '../helpers/program.ts';
+import { oneThread, startImpatient } from '../helpers/program.ts';
 import { clusterFaults } from '../torture/history/cluster.ts';
 import { databaseFaults, fillDisk, networkFaults, nodeFaults } from '../torture/history/faults.ts';
 import { findsLosses, historyOnPostgres, runHistory, shortForm } from '../torture/history/run.ts';
@@ -39,7 +39,7 @@ test('when the disk of the database is full, creates get 503, soon after they ge
   if (folder === undefined) return;
   const database = await startPostgres(t, { max_wal_size: '64MB' }, folder);
   const url = await database.makeDatabase();
-  const startNode = () => startServer(t, url, args);
+  const startNode = () => startImpatient(t, url, args);
   const nodes = [await startNode(), await startNode()];
   const setting = { database, nodes, startNode, readStore: () => plantsIn(url) };
   const { violations } = await runHistory(setting, { fillDisk }, await shortForm(t));

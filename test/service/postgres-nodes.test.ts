@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, type TestContext, test } from 'node:test';
 import pg from 'pg';
-import { pause } from '../helpers/pause.ts';
+import { limits } from '../../src/limits.ts';
+import { pause, untilInForce } from '../helpers/pause.ts';
 import { startPostgres } from '../helpers/postgres.ts';
 import { untilRow } from '../helpers/postgres-pair.ts';
 import {
@@ -19,10 +20,9 @@ import { plantsIn } from '../torture/history/stored.ts';
 
 const database = await startPostgres({ after }, { log_lock_waits: 'on', deadlock_timeout: '20ms' });
 const url = await database.makeDatabase();
-const nodes = await Promise.all([1, 2, 3, 4].map(() => startServer({ after }, url, oneThread)));
-const ofImpatient = await database.makeDatabase();
-const flags = [...oneThread, '--commit-timeout', '1s'];
-const impatient = await startServer({ after }, ofImpatient, flags);
+// However slow the machine is, none gives up a create.
+const flags = [...oneThread, '--commit-timeout', '60s'];
+const nodes = await Promise.all([1, 2, 3, 4].map(() => startServer({ after }, url, flags)));
 
 /** Locks an id by a transaction of another program, until the transaction ends. */
 async function holdId(t: TestContext, url: string, id: number): Promise<pg.Client> {
@@ -43,10 +43,13 @@ function waiting(transactions: number): string {
 test('four nodes that are sent the same ids in different orders never lock each other out, and one plant has each id', async (t) => {
   const statuses: Record<number, number> = {};
   const acknowledged = new Map<string, string>();
-  const send = async (id: number, node: number) => {
+  const send = async (id: number, node: number): Promise<void> => {
     // Of every third plant each node is told something else.
     const name = id % 3 === 0 ? `plant ${id} of node ${node}` : `plant ${id}`;
-    const { status } = await create(nodes[node]?.plantsUrl ?? '', { id, name });
+    const reply = await create(nodes[node]?.plantsUrl ?? '', { id, name });
+    // A busy node may have read its tokens too late.
+    if ((await reply.text()).includes('The token cannot be checked')) return send(id, node);
+    const { status } = reply;
     statuses[status] = (statuses[status] ?? 0) + 1;
     if (status === 200) acknowledged.set(`${id}`, name);
   };
@@ -74,37 +77,35 @@ test('four nodes that are sent the same ids in different orders never lock each 
   assert.doesNotMatch(database.log(), /deadlock detected/);
 });
 
-test('a create that waits for a lock gets 503 in bounded time, and holds up no other', async (t) => {
-  const { plantsUrl } = impatient;
-  assert.equal((await create(plantsUrl, { id: 1, name: 'Alder' })).status, 200);
-  const holder = await holdId(t, ofImpatient, 2);
-  const held = underWay(create(plantsUrl, { id: 2, name: 'Oak' }).then(({ status }) => status));
+test('a create that waits for a lock holds up no other', async (t) => {
+  const { plantsUrl = '' } = nodes[0] ?? {};
+  const status = async (id: number) => (await create(plantsUrl, { id, name: 'Oak' })).status;
+  const holder = await holdId(t, url, 1_000);
+  const held = underWay(status(1_000));
   await untilRow(database, waiting(1));
-  let others = 0;
 
-  while ((await Promise.race([held, undefined])) === undefined) {
-    assert.equal((await create(plantsUrl, { id: 100 + others, name: 'Ash' })).status, 200);
-    others += 1;
-    await pause();
-  }
+  for (let id = 1_001; id < 1_020; id += 1) assert.equal(await status(id), 200);
 
-  assert.equal(await held, 503);
-  assert.equal((await create(plantsUrl, { id: 3, name: 'Elm' })).status, 200);
+  assert.equal(await Promise.race([held, 'waits']), 'waits');
   await holder.query('ROLLBACK');
-  await createdAtLast(plantsUrl, { id: 2, name: 'Oak' });
-  assert(others > 10);
+  assert.equal(await held, 200);
 });
 
-test('a node that stands still for longer than a create may take still acknowledges what the database has stored meanwhile', async (t) => {
-  const { plantsUrl, child } = impatient;
-  assert.equal((await create(plantsUrl, { id: 4, name: 'Alder' })).status, 200);
-  const holder = await holdId(t, ofImpatient, 5);
+test('a create that waits for a lock for longer than a create may take gets 503, unless the node stood still and the database has stored it meanwhile', async (t) => {
+  const url = await database.makeDatabase();
+  const { plantsUrl, child } = await startServer(t, url, oneThread);
+  const holder = await holdId(t, url, 2);
+  assert.equal((await create(plantsUrl, { id: 2, name: 'Oak' })).status, 503);
+  await holder.query('ROLLBACK');
+  await createdAtLast(plantsUrl, { id: 2, name: 'Oak' });
+
+  const nextHolder = await holdId(t, url, 5);
   const sentMs = performance.now();
   const reply = underWay(create(plantsUrl, { id: 5, name: 'Oak' }));
   await untilRow(database, waiting(1));
   child.kill('SIGSTOP');
-  await holder.query('ROLLBACK');
-  while (!(await plantsIn(ofImpatient)).has('5') || performance.now() < sentMs + 1_500)
+  await nextHolder.query('ROLLBACK');
+  while (!(await plantsIn(url)).has('5') || performance.now() < sentMs + limits.store.commitMs)
     await pause();
 
   child.kill('SIGCONT');
@@ -112,48 +113,22 @@ test('a node that stands still for longer than a create may take still acknowled
   assert.equal((await reply).status, 200);
 });
 
-/**
- * Sends creates until one gets another status than 200; none gets it later than a revocation is in
- * force. @returns that status
- */
-async function statusAfter(
-  revokedMs: number,
-  { plantsUrl }: RunningServer,
-  bearer: { readonly Authorization: string },
-): Promise<number> {
-  for (let id = -1; ; id -= 1) {
-    const sentMs = performance.now();
-    const { status } = await create(plantsUrl, { id, name: 'Alder' }, bearer);
-    if (status !== 200) return status;
-    assert(
-      sentMs - revokedMs < 2_000,
-      `a create that was sent ${sentMs - revokedMs} ms after the revocation got 200`,
-    );
-    await pause();
-  }
-}
-
 test('a revoked token is refused by every node within 2 seconds, also by one that the database does not answer', async (t) => {
   const proxy = await startProxy(t, database.port);
-  const near = nodes.slice(0, 1);
+  const [near = assert.fail()] = nodes;
   const cutOff = await startServer(t, url.replace(`:${database.port}/`, `:${proxy.port}/`));
   const bearer = { Authorization: `Bearer ${await storedToken(url, 'greenhouse')}` };
-  for (const { plantsUrl } of [...near, cutOff]) {
-    // Each thread learns of it by itself.
-    for (let inRow = 0; inRow < 10; inRow += 1) {
-      const { status } = await create(plantsUrl, { id: -1, name: 'Alder' }, bearer);
-      if (status === 200) continue;
-      inRow = -1;
-      await pause();
-    }
-  }
+  const statusOf = (node: RunningServer) => async () =>
+    (await create(node.plantsUrl, { id: -1, name: 'Alder' }, bearer)).status;
+  // Each thread learns of it by itself.
+  for (const node of [near, cutOff])
+    await untilInForce(statusOf(node), 401, 200, { inRow: 10, withinMs: 60_000 });
 
   proxy.swallow('replies');
   await done('token', 'revoke', 'greenhouse', ...on(url));
 
-  const revokedMs = performance.now();
-  const statuses = await Promise.all(
-    [...near, cutOff].map((node) => statusAfter(revokedMs, node, bearer)),
-  );
-  assert.deepEqual(statuses, [401, 503]);
+  await Promise.all([
+    untilInForce(statusOf(near), 200, 401),
+    untilInForce(statusOf(cutOff), 200, 503),
+  ]);
 });

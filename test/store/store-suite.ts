@@ -137,6 +137,7 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
       assert.deepEqual((await newestIds(store, filter, 10)).sort(), ids);
       const counted = { plants: ids.length, lookedAt: 8, next: undefined };
       assert.deepEqual(await store.countMatches(all), counted);
+      assert.equal(await store.countPlants(filter), ids.length);
     }
     assert.equal(await store.getPlant(8n), undefined);
   });
@@ -215,6 +216,8 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
       rare.toReversed(),
     );
     assert(steps.length > 3, `${steps.length} steps`);
+    const listed = await Array.fromAsync(store.listPlants({ tag: 'rare', limit: 3 }, true));
+    assert.deepEqual(idsOf(listed), rare.toReversed().slice(0, 3));
   });
 
   test(`${engine}: the newest plants are found by time, also if another store brought plants of earlier times`, async (t) => {

@@ -152,13 +152,13 @@ async function startLoad(owner: Owner, world: World) {
       const id = world.sent;
       world.sent += 1;
       const name = nameOf(id);
-      // Undefined: the connection was lost.
+      // Undefined: the connection was lost. A busy machine may refuse some.
       const status = await create(plantsUrl, { id, name }).then(
         (reply) => reply.status,
         () => undefined,
       );
       if (status === 200) world.acknowledged.set(`${id}`, { name, atMs: Date.now() });
-      else assert.equal(status, undefined, 'the service refused a plant');
+      else assert([undefined, 503].includes(status), `the service refused a plant: ${status}`);
       await delay(5);
     }
   };

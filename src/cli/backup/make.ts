@@ -14,6 +14,7 @@ import { limits } from '../../limits.ts';
 import { version } from '../../program.ts';
 import { ageText } from '../../quantity-text.ts';
 import { StoreError, StoreOpenError } from '../../store/errors.ts';
+import type { PlantFigures } from '../../store/inspection.ts';
 import { fileLocation, type StoreLocation } from '../../store/location.ts';
 import { commandFor, engineOf, openExistingStore, sqliteEngine } from '../../stores.ts';
 import { CommandError, type Terminal } from '../command.ts';
@@ -163,8 +164,9 @@ export function makeBackup(
     terminal,
     async (folder) => {
       const copy = join(folder, basename(path));
-      if (backUp) await backUp(copy, terminal.showProgress);
-      else await copyDatabase(location, copy, terminal);
+      const source = backUp
+        ? await backUp(copy, terminal.showProgress)
+        : await copyDatabase(location, copy, terminal);
       const figures = await inspectBackup(copy, terminal);
       if ('fault' in figures)
         throw new CommandError(
@@ -176,6 +178,8 @@ export function makeBackup(
         throw new CommandError(
           `the copy differs from the store: ${differenceText(found, copy, location)}`,
         );
+      if (source && source.digest !== figures.digest)
+        throw new CommandError('the copy differs from what was read of the store; repeat it');
       await compare?.(copy);
       const times = { createdAt: startedAt.toISOString(), checkedAt: new Date().toISOString() };
       const series = await seriesTimeOf(path, startedAt);
@@ -194,12 +198,12 @@ async function seriesTimeOf(path: string, startedAt: Date): Promise<Pick<Manifes
   return { seriesAt: new Date(seriesMs).toISOString() };
 }
 
-/** Copies the plants one by one, and compares both stores. Makes one file without a WAL. */
+/** Copies the plants one by one. Makes one file without a WAL. @returns what was read */
 async function copyDatabase(
   location: StoreLocation,
   path: string,
   terminal: Terminal,
-): Promise<void> {
+): Promise<PlantFigures> {
   const file = fileLocation(path);
   const choices = { acceptsLostCommits: false, isTemporary: true };
   const copied = await makeStoreCopy(location, file, choices, terminal).catch((error) => {
@@ -209,6 +213,7 @@ async function copyDatabase(
   });
   demandSame(copied);
   await sqliteEngine(file).seal();
+  return copied.source;
 }
 
 /** Records the backup in the store. The backup is good without the record. */

@@ -24,18 +24,17 @@ export const copy = command({
     const copied = await makeStoreCopy(from, to, choices, terminal);
     terminal.note(`Copied ${copied.took}; ${numberText(copied.counts.same)} existed already.`);
     if (json) {
-      const { tokens, source, target, counts } = copied;
+      const { tokens, source, target, counts, known } = copied;
       const { created, same, taken, extra } = counts;
       const stores = { from: engineOf(from).text, to: engineOf(to).text };
-      const plants = { created, same, taken: taken.count, onlyInTarget: extra.count };
+      const plants = { known, created, same, taken: taken.count, onlyInTarget: extra.count };
       terminal.print(JSON.stringify({ ...stores, ...plants, tokens, source, target }));
     }
     demandSame(copied);
-    terminal.note(
-      `Both stores hold ${plantsText(copied.source.plants)}, with the digest ` +
-        `${copied.source.digest}.`,
-      'good',
-    );
+    const { known, source } = copied;
+    const older = known > 0 ? `${plantsText(known)} of the copy before, and ` : '';
+    const says = `${older}${plantsText(source.plants)}, with the digest ${source.digest}`;
+    terminal.note(`Both stores hold ${says}.`, 'good');
     return 0;
   },
 });

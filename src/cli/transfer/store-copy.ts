@@ -3,6 +3,7 @@ import { numberText } from '../../quantity-text.ts';
 import { shellQuoted } from '../../store/command-text.ts';
 import { figuresOf, type PlantFigures } from '../../store/inspection.ts';
 import type { StoreLocation } from '../../store/location.ts';
+import type { PlantSnapshot } from '../../store/plants.ts';
 import type { Store } from '../../store/store.ts';
 import type { TokenRecord } from '../../store/tokens.ts';
 import { commandFor, engineOf, openReader, openStore } from '../../stores.ts';
@@ -21,15 +22,15 @@ type StoreCopy = Awaited<ReturnType<typeof makeStoreCopy>>;
 interface CopyChoices {
   readonly acceptsLostCommits: boolean;
   /**
-   * Whether the command removes the target when it fails. Otherwise the operator is told of a new
-   * target, an unavailable target is retried, and a repeated command resumes the copy.
+   * Whether the command checks the target itself, and removes the target when it fails. Otherwise
+   * the plants are read back, the operator is told of a new target, an unavailable target is
+   * retried, and a repeated command resumes the copy.
    */
   readonly isTemporary: boolean;
 }
 
 /**
- * Copies the tokens and plants of one moment, and reads the plants of the target back. The target
- * is made if it does not exist.
+ * Copies the tokens and plants of one moment. The target is made if it does not exist.
  *
  * @throws CommandError if the tokens do not fit, before any plant is copied; StoreOpenError,
  * StoreError. It is safe to repeat.
@@ -55,10 +56,12 @@ export async function makeStoreCopy(
   if (store.isNew && !isTemporary) noteNewStore(to, terminal);
   const tokenIds = await copyTokens(tokens, store, to);
 
-  const plants = await snapshot.countPlants();
+  const { plants: known, ms: sinceMs } = isTemporary ? none : await knownPlants(snapshot, store);
+  const plants = (await snapshot.countPlants()) - known;
   const startedMs = performance.now();
   const source = await copyPlants(snapshot, store, counts, {
     tokenIds,
+    sinceMs,
     onProgress: (done) => terminal.showProgress('copying', { done, total: plants, unit: 'plants' }),
     waitMs: isTemporary ? 0 : limits.transfer.importWaitMs,
     onWait: (why) => terminal.note(`${store.location} takes no plants (${why}); retrying.`),
@@ -67,9 +70,10 @@ export async function makeStoreCopy(
   const took = tookText(counts.created, startedMs);
   return {
     counts,
+    known,
     tokens: tokens.length,
     source,
-    target: await readBack(store, plants, terminal),
+    target: isTemporary ? source : await readBack(store, plants, sinceMs, terminal),
     took,
   };
 }
@@ -93,9 +97,33 @@ async function copyTokens(
   );
 }
 
-async function readBack(store: Store, total: number, terminal: Terminal): Promise<PlantFigures> {
+/**
+ * The plants that the copy before has brought. Some time before the newest of them, both stores
+ * hold the same, unless that copy was interrupted, a commit or a clock was late, or others have
+ * brought plants of earlier times. Then the sums differ, and all plants are compared.
+ */
+async function knownPlants(source: PlantSnapshot, store: Store): Promise<typeof none> {
+  await using target = await store.openSnapshot();
+  // A plant of a clock that was far ahead is no measure.
+  const newestMs = await target.newestBefore(Date.now() + limits.store.clocksApartMs);
+  if (newestMs === undefined) return none;
+  const ms = newestMs - limits.transfer.copyOverlapMs;
+  const [there, here] = await Promise.all([target.sumsBefore(ms), source.sumsBefore(ms)]);
+  const { plants, sums } = there;
+  if (plants < limits.transfer.copyKnownMin || plants !== here.plants) return none;
+  return sums === here.sums ? { plants, ms } : none;
+}
+
+const none: { readonly plants: number; readonly ms?: number } = { plants: 0 };
+
+async function readBack(
+  store: Store,
+  total: number,
+  sinceMs: number | undefined,
+  terminal: Terminal,
+): Promise<PlantFigures> {
   await using snapshot = await store.openSnapshot();
-  const figures = await figuresOf(snapshot.pages(), (done) =>
+  const figures = await figuresOf(snapshot.pages(sinceMs), (done) =>
     terminal.showProgress('reading back', { done, total, unit: 'plants' }),
   );
   terminal.showProgress('');

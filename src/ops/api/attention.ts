@@ -1,11 +1,10 @@
 import { expiresSoon } from '../../access/opaque-tokens.ts';
 import { type ProblemName, problems } from '../../contract/problems.ts';
 import { limits } from '../../limits.ts';
-import { distanceText, numberText } from '../../quantity-text.ts';
+import { distanceText, isoTime, numberText } from '../../quantity-text.ts';
 import type { TokenRecord } from '../../store/tokens.ts';
 import type { LastRun, Matter, Overview } from '../contract.ts';
 import { refusedIn, type TokenFigureTable } from '../token-figures.ts';
-import { isoTime } from './json.ts';
 
 export interface Watched extends Pick<Overview, 'checks' | 'store' | 'backup' | 'creates'> {
   readonly lastRun: LastRun | null;

@@ -55,10 +55,3 @@ const notJson = 'Send the body as application/json, encoded as UTF-8 and not com
 function refuseMalformed(why: string): Answer {
   return refuse('bodyMalformed', `The body is not JSON: ${why}.`);
 }
-
-/** @param ms since the epoch */
-export function isoTime(ms: number): string;
-export function isoTime(ms: number | undefined): string | null;
-export function isoTime(ms: number | undefined): string | null {
-  return ms === undefined ? null : new Date(ms).toISOString();
-}

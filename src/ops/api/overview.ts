@@ -1,4 +1,5 @@
 import { limits } from '../../limits.ts';
+import { isoTime } from '../../quantity-text.ts';
 import type { CommitPromise } from '../../store/store.ts';
 import type { Handler } from '../answer.ts';
 import type { Overview } from '../contract.ts';
@@ -7,7 +8,7 @@ import type { StoreSources } from '../metrics/figures.ts';
 import { missingPlants } from '../metrics/plant-count.ts';
 import type { Samples } from '../metrics/samples.ts';
 import { mattersIn } from './attention.ts';
-import { answerJson, isoTime } from './json.ts';
+import { answerJson } from './json.ts';
 
 export interface OverviewSources extends StoreSources {
   readonly version: string;

@@ -1,11 +1,12 @@
 import { int64FromDigits, int64Max, int64Min } from '../../contract/int64.ts';
 import { limits } from '../../limits.ts';
+import { isoTime } from '../../quantity-text.ts';
 import type * as stored from '../../store/plants.ts';
 import type { PlantMatch } from '../../store/plants.ts';
 import type { Handler } from '../answer.ts';
 import type { PlantPage, StoredPlant } from '../contract.ts';
 import type { ReaderThread } from '../reader.ts';
-import { answerJson, isoTime, refuse } from './json.ts';
+import { answerJson, refuse } from './json.ts';
 
 /** The plant with an id, or one step of a search, for at most `limits.ops.searchMs`. */
 export function searchPlants(reader: ReaderThread): Handler {

@@ -10,6 +10,7 @@ import {
 import { expiresSoon, isInForce, tokenState } from '../../access/opaque-tokens.ts';
 import { rateText } from '../../access/rate-limit.ts';
 import { limits } from '../../limits.ts';
+import { isoTime } from '../../quantity-text.ts';
 import type { TableReader, TableWriter } from '../../store/small-tables.ts';
 import { type Role, roles, type TokenRecord } from '../../store/tokens.ts';
 import type { Handler } from '../answer.ts';
@@ -22,7 +23,7 @@ import type {
   TokenList,
 } from '../contract.ts';
 import { refusedIn, type TokenFigures, type TokenFigureTable } from '../token-figures.ts';
-import { answerJson, isoTime, noContent, refuse, type Unchecked, withJson } from './json.ts';
+import { answerJson, noContent, refuse, type Unchecked, withJson } from './json.ts';
 import type { OperatorLog, SessionRequest } from './session.ts';
 
 const dayMs = 86_400_000;

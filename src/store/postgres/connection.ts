@@ -14,10 +14,12 @@ export interface SessionDemands {
   readonly statementMs: number;
   /** Whether to write also where a crash may take what was committed. */
   readonly acceptsLostCommits: boolean;
+  /** Whether a server that takes no writes, such as a standby, will do. */
+  readonly isReader: boolean;
 }
 
 /**
- * Connects to one host, and begins a session that takes writes.
+ * Connects to one host, and begins a session that takes writes, or a reader's.
  *
  * @throws an error whose message can follow the name of the host
  */
@@ -39,7 +41,7 @@ export async function openConnection(
       client = clientOf(host, location, false, reported);
       return client.connect();
     });
-    const settings = await readSession(client, location.options, reported);
+    const settings = await readSession(client, location.options, reported, demands.isReader);
     if (!demands.acceptsLostCommits) refuseLostCommits(settings);
     return connectionOf(host, client, settings, demands);
   } catch (error) {

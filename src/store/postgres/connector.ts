@@ -5,21 +5,29 @@ import { isAtLimit } from './errors.ts';
 
 export type Connector = ReturnType<typeof openConnector>;
 
-/** @param callMs time for a call: for each statement, and for all hosts to answer */
+/**
+ * @param callMs time for a call: for each statement, and for all hosts to answer
+ * @param isReader whether the one host may be a standby. Of several hosts, the one that takes writes
+ * is wanted: a standby may lack the last plants.
+ */
 export function openConnector(
   location: PostgresLocation,
   callMs: number,
-  acceptsLostCommits = true,
+  { acceptsLostCommits = true, isReader = false } = {},
   onConnection: (connection: Connection) => void = () => undefined,
 ) {
-  const demands = { statementMs: callMs, acceptsLostCommits };
   const { hosts, connectMs } = location;
+  const demands = {
+    statementMs: callMs,
+    acceptsLostCommits,
+    isReader: isReader && hosts.length === 1,
+  };
   /** The index of the host that is tried first. */
   let first = 0;
   return {
     callMs,
     /**
-     * Opens a session on a host that takes writes. The host that was found last comes first, unless
+     * Opens a session on a host that takes writes, or is to be read. The host that was found last comes first, unless
      * it was passed over; then the others in turn.
      *
      * @throws StoreError (`unavailable`). The cause is a `StoreOpenError` if a retry cannot help,

@@ -2,7 +2,7 @@ import { DatabaseError } from 'pg';
 import { StoreError } from '../errors.ts';
 
 /** SQLSTATE codes (postgresql.org/docs/current/errcodes-appendix.html). */
-const SERIALIZATION_FAILURE = '40001';
+export const SERIALIZATION_FAILURE = '40001';
 export const DEADLOCK_DETECTED = '40P01';
 export const FEATURE_NOT_SUPPORTED = '0A000';
 export const READ_ONLY_SQL_TRANSACTION = '25006';

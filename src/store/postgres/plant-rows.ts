@@ -19,6 +19,8 @@ import type { Query } from './transaction.ts';
 interface Order {
   readonly columns: string;
   readonly by: string;
+  /** The same order, for which the server does not take the index. */
+  readonly byScan: string;
   readonly isBehind: '>' | '<';
   readonly isUpTo: '<=' | '>=';
   /** Conditions that the index serves. */
@@ -29,6 +31,7 @@ interface Order {
 export const byId: Order = {
   columns: 'id',
   by: 'id',
+  byScan: 'id + 0',
   isBehind: '>',
   isUpTo: '<=',
   bounds: () => [],
@@ -38,6 +41,7 @@ export const byId: Order = {
 export const newestFirst: Order = {
   columns: 'created_at, id',
   by: 'created_at DESC, id DESC',
+  byScan: 'created_at + 0 DESC, id DESC',
   isBehind: '<',
   isUpTo: '>=',
   bounds: timeConditions,
@@ -51,18 +55,22 @@ export async function plantWindow(
   plantsMax: number,
   filter: PlantFilter,
 ): Promise<Window> {
-  const { columns, by } = order;
+  const { columns } = order;
+  const isRest = plantsMax === Number.POSITIVE_INFINITY;
+  const { listPageChars, snapshotPageChars } = limits.store;
+  const [by, textMax] = isRest ? [order.byScan, snapshotPageChars] : [order.by, listPageChars];
   const compared = (operator: string, to: Place): Condition => [
     `(${columns}) ${operator} (${to.map(() => '?::bigint')})`,
     ...to,
   ];
   const from = place === undefined ? [] : [compared(order.isBehind, place)];
   const bounds = [...from, ...order.bounds(filter)];
-  const next = await runSteps(query, lastOfNext(columns, by, bounds, plantsMax));
+  const last = lastOfNext(columns, order.by, bounds, plantsMax);
+  const next = isRest ? undefined : await runSteps(query, last);
   const to = next === undefined ? [] : [compared(order.isUpTo, next)];
   const conditions = [...from, ...to, ...(await conditionsOf(query, filter))];
   const rowsMax = Math.min(filter.limit, limits.postgres.pageRows);
-  const page = await rowPage(query, by, conditions, rowsMax, limits.store.listPageChars);
+  const page = await rowPage(query, by, conditions, rowsMax, textMax);
   const plants = await runSteps(query, withCreators(page.rows));
   return { plants, places: plants.map(order.placeOf), isWhole: page.isLast, next };
 }
@@ -71,7 +79,7 @@ export async function plantWindow(
  * The next rows: at most `rowsMax`, and about `textMax` bytes of text. The server knows the length
  * of a large text without reading it.
  */
-export async function rowPage(
+async function rowPage(
   query: Query,
   order: string,
   conditions: readonly Condition[],
@@ -94,16 +102,20 @@ export async function rowPage(
 }
 
 export async function conditionsOf(query: Query, match: PlantMatch): Promise<Condition[]> {
-  const collate = match.nameContains === undefined ? '' : await collation(query);
-  const nameContains = `strpos(upper(name${collate}), upper(?::text${collate})) > 0`;
-  return runSteps(query, matchConditions(match, nameContains));
+  const hasIcu = match.nameContains !== undefined && (await knowsAllLetters(query));
+  return runSteps(query, matchConditions(match, hasIcu ? nameContainsByIcu : nameContains));
 }
 
-/**
- * Letters of all alphabets, if the server has ICU. Otherwise the locale of the database decides: C
- * knows ASCII only.
- */
-async function collation(query: Query): Promise<string> {
+/** The locale of the database decides: C knows ASCII only. */
+const nameContains = 'strpos(upper(name), upper(?::text)) > 0';
+
+/** ICU knows the letters of all alphabets, and takes twice the time for ASCII. */
+const icu = 'COLLATE "und-x-icu"';
+const nameContainsByIcu = `strpos(CASE WHEN octet_length(name) = char_length(name)
+  THEN upper(name COLLATE "C") ELSE upper(name ${icu}) COLLATE "C" END, upper(?::text ${icu})
+  COLLATE "C") > 0`;
+
+async function knowsAllLetters(query: Query): Promise<boolean> {
   const { rows } = await query("SELECT 1 FROM pg_collation WHERE collname = 'und-x-icu'");
-  return rows.length > 0 ? ' COLLATE "und-x-icu"' : '';
+  return rows.length > 0;
 }

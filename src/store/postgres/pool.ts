@@ -208,8 +208,9 @@ export async function runOnce<T>(
   location: PostgresLocation,
   callMs: number,
   work: (query: Query) => Promise<T>,
+  choices?: Parameters<typeof openConnector>[2],
 ): Promise<T> {
-  const pool = openPool(openConnector(location, callMs), 1);
+  const pool = openPool(openConnector(location, callMs, choices), 1);
   try {
     return await pool.run(work);
   } finally {

@@ -4,15 +4,29 @@ import { commandOn } from '../command-text.ts';
 import { StoreError, StoreOpenError } from '../errors.ts';
 import { figuresOf, type Inspection, type OnProgress } from '../inspection.ts';
 import { type PostgresLocation, postgresText } from '../location.ts';
-import { countPlants, countPlantsAfter, getPlant, plantOf } from '../plant-rows.ts';
+import {
+  countPlants,
+  countPlantsAfter,
+  getPlant,
+  newestBefore,
+  plantColumns,
+  sumsBefore,
+} from '../plant-rows.ts';
 import { searchesIn } from '../plant-search.ts';
-import type { PlantSnapshot } from '../plants.ts';
+import type { CopiedPlant, PlantSnapshot } from '../plants.ts';
 import { reads } from '../small-tables.ts';
 import { callsOf } from '../steps.ts';
 import type { StoreReader } from '../store.ts';
 import { type Connector, openConnector } from './connector.ts';
-import { DATA_CORRUPTED, INDEX_CORRUPTED, sqlState, storeError } from './errors.ts';
-import { byId, conditionsOf, newestFirst, plantWindow, rowPage } from './plant-rows.ts';
+import { type Columns, copyOut } from './copy-out.ts';
+import {
+  DATA_CORRUPTED,
+  INDEX_CORRUPTED,
+  SERIALIZATION_FAILURE,
+  sqlState,
+  storeError,
+} from './errors.ts';
+import { byId, conditionsOf, newestFirst, plantWindow } from './plant-rows.ts';
 import { type Pool, runOnce, within } from './pool.ts';
 import { refuseUnfitSchema, versionOf } from './schema.ts';
 import { runSteps } from './steps.ts';
@@ -36,8 +50,14 @@ export function readerOn(
           const conditions = await conditionsOf(query, match);
           return runSteps(query, countPlantsAfter(after, plantsMax, conditions));
         }),
+      countAll: (match) =>
+        read(async (query) => runSteps(query, countPlants(await conditionsOf(query, match)))),
     }),
     openSnapshot: () => openPostgresSnapshot(connector),
+    async *allPlants(sinceMs) {
+      await using snapshot = await openPostgresSnapshot(connector);
+      for await (const page of snapshot.pages(sinceMs)) yield* page;
+    },
     ...callsOf(reads, (begin) => read((query) => runSteps(query, begin()))),
     close,
     [Symbol.asyncDispose]: close,
@@ -59,9 +79,16 @@ export async function demandStore(query: Query, location: PostgresLocation): Pro
 /** A read transaction on its own connection. @throws StoreError */
 async function openPostgresSnapshot(connector: Connector): Promise<PlantSnapshot> {
   const connection = await connector.connect();
+  // Between two reads, nothing else tells why the server has ended the session.
+  let end: Error | undefined;
+  connection.client.once('error', (error) => (end = error));
   const run = <T>(work: (query: Query) => Promise<T>) =>
     within(connection, connector.callMs, work).catch((error) => {
-      throw storeError(error);
+      const { failure, message } = storeError(end ?? error);
+      // A standby ends a snapshot that keeps it from following the primary.
+      const isConflict = sqlState(end ?? error) === SERIALIZATION_FAILURE;
+      const remedy = isConflict ? '; set hot_standby_feedback = on in the standby, and repeat' : '';
+      throw new StoreError(failure, message + remedy, { cause: end ?? error });
     });
   try {
     // The first read takes the snapshot. A slow reader may pause between two pages.
@@ -75,23 +102,24 @@ async function openPostgresSnapshot(connector: Connector): Promise<PlantSnapshot
   }
   return {
     countPlants: () => run((query) => runSteps(query, countPlants())),
-    pages: () => pagesOf(run),
+    newestBefore: (ms) => run((query) => runSteps(query, newestBefore(ms))),
+    sumsBefore: (ms) => run((query) => runSteps(query, sumsBefore(ms))),
+    pages(sinceMs = Number.MIN_SAFE_INTEGER) {
+      const select = `SELECT ${plantColumns} FROM plants WHERE created_at >= ${sinceMs} ORDER BY id`;
+      return copyOut(connection, select, copiedPlant, limits.store.snapshotPageChars, run);
+    },
     [Symbol.asyncDispose]: async () => connection.destroy(),
   };
 }
 
-async function* pagesOf(run: <T>(work: (query: Query) => Promise<T>) => Promise<T>) {
-  const { snapshotPagePlants, snapshotPageChars } = limits.store;
-  let after: bigint | undefined;
-  for (;;) {
-    const next = [['id > ?', after]] as const;
-    const { rows, isLast } = await run((query) =>
-      rowPage(query, 'id', next, snapshotPagePlants, snapshotPageChars),
-    );
-    if (rows.length > 0) yield rows.map(plantOf);
-    if (isLast) return;
-    after = rows.at(-1)?.[0];
-  }
+function copiedPlant([id, name, tag, createdAtMs, createdBy]: Columns): CopiedPlant {
+  return {
+    id: BigInt(id as string),
+    name: name as string,
+    tag: tag ?? undefined,
+    createdAtMs: Number(createdAtMs),
+    createdBy: Number(createdBy),
+  };
 }
 
 /** Reads all plants at one moment; the server checks pages. @throws StoreOpenError, StoreError */
@@ -101,8 +129,10 @@ export async function inspectPostgres(
   onProgress: OnProgress,
 ): Promise<Inspection> {
   try {
-    const schemaVersion = await runOnce(location, readMs, (query) => demandStore(query, location));
-    await using snapshot = await openPostgresSnapshot(openConnector(location, readMs));
+    const read = { isReader: true };
+    const demand = (query: Query) => demandStore(query, location);
+    const schemaVersion = await runOnce(location, readMs, demand, read);
+    await using snapshot = await openPostgresSnapshot(openConnector(location, readMs, read));
     return {
       schemaVersion,
       ...(await figuresOf(snapshot.pages(), (plants) =>

@@ -21,7 +21,7 @@ type Pooler = 'PgBouncer' | 'a pooler';
 /**
  * Reads the settings of a session, and leaves it as it is.
  *
- * @throws Error if the session takes no writes
+ * @throws Error if the session takes no writes, unless it is for a reader
  * @param reported names of the settings that the server reported at the login, in its order
  * @throws StoreOpenError if the database cannot hold every plant, or a pooler ends transactions
  */
@@ -29,6 +29,7 @@ export async function readSession(
   client: Client & { readonly processID: number },
   options: string | undefined,
   reported: readonly string[],
+  isReader: boolean,
 ): Promise<SessionSettings> {
   const [row] = (await client.query(sessionSettings)).rows;
   if (row === undefined) throw new Error('it does not answer as PostgreSQL does');
@@ -39,8 +40,9 @@ export async function readSession(
         `CREATE DATABASE ${inUtf8} ENCODING 'UTF8' TEMPLATE template0`,
     );
   }
-  if (isInRecovery) throw new Error('it is a standby, which takes no writes');
-  if (isReadOnly === 'on') throw new Error('it is read-only (default_transaction_read_only)');
+  if (isInRecovery && !isReader) throw new Error('it is a standby, which takes no writes');
+  if (isReadOnly === 'on' && !isReader)
+    throw new Error('it is read-only (default_transaction_read_only)');
   const pooler = processId === client.processID ? undefined : poolerThat(reported);
   if (pooler) await demandTransactions(client, pooler);
   return { ...settings, pooler, searchPath: searchPathIn(options) ?? settings.searchPath };

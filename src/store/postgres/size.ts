@@ -1,11 +1,13 @@
 import type { Query } from './transaction.ts';
 
-/** Bytes of plants and indexes, on all machines of Citus. */
+/** Bytes of plants and indexes, in all partitions, and on all machines of Citus. */
 export async function plantsBytes(query: Query): Promise<number> {
   const size = (await isDistributed(query))
     ? 'citus_total_relation_size'
     : 'pg_total_relation_size';
-  return Number((await query(`SELECT ${size}('plants')`)).rows[0]?.[0]);
+  const ofPartitions = `SELECT sum(${size}(relid)) FROM pg_partition_tree('plants') WHERE level > 0`;
+  const { rows } = await query(`SELECT ${size}('plants') + coalesce((${ofPartitions}), 0)`);
+  return Number(rows[0]?.[0]);
 }
 
 /** Whether the plants are distributed; undefined without Citus. */

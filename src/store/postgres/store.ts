@@ -75,7 +75,7 @@ export async function openPostgresReader(
   location: PostgresLocation,
   readMs: number,
 ): Promise<StoreReader> {
-  const connector = openConnector(location, readMs);
+  const connector = openConnector(location, readMs, { isReader: true });
   const pool = openPool(connector, 1);
   try {
     await pool.run((query) => demandStore(query, location));
@@ -104,7 +104,7 @@ function connected(
     count(measures.connections, 1);
     client.once('end', () => count(measures.connections, -1));
   };
-  const connector = openConnector(location, callMs, acceptsLostCommits, onConnection);
+  const connector = openConnector(location, callMs, { acceptsLostCommits }, onConnection);
   const starving = sharedCounter(share.memory);
   const pool = openPool(connector, connectionsPerThread, starving);
   const node = randomBytes(8).readBigInt64BE();

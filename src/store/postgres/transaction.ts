@@ -35,10 +35,10 @@ export function queryOn({ client, settings: { searchPath, isCitus }, demands }: 
   const path = [searchPath, 'pg_temp'].filter(Boolean).join(', ');
 
   async function begun(
-    { begin, guard = [], idleMs }: TransactionKind,
+    { begin, guard = [], idleMs, statementMs = demands.statementMs }: TransactionKind,
     ...statements: readonly Statement[]
   ): Promise<QueryArrayResult[]> {
-    const values = [path, demands.statementMs, idleMs, demands.acceptsLostCommits];
+    const values = [path, statementMs, idleMs, demands.acceptsLostCommits];
     const first = [silent(begin), { ...silent(settings), values }, ...guard];
     try {
       return (await exchange(client, [...first, ...statements])).slice(first.length);
@@ -94,6 +94,8 @@ export interface TransactionKind {
   readonly guard?: readonly Statement[];
   /** How long the transaction may pause between two statements. */
   readonly idleMs: number;
+  /** By default that of the session; 0 is no bound. */
+  readonly statementMs?: number;
 }
 
 const plain: TransactionKind = {
@@ -113,10 +115,11 @@ const writing: TransactionKind = {
   idleMs: plain.idleMs,
 };
 
-/** One moment, for reading only. */
+/** One moment, for reading only. The reader gives up when nothing comes. */
 export const snapshot: TransactionKind = {
   begin: 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY',
   idleMs: limits.postgres.snapshotIdleMs,
+  statementMs: 0,
 };
 
 /**
@@ -164,7 +167,7 @@ function exchange(client: Client, statements: readonly Statement[]): Promise<Que
 }
 
 /** See protocol-flow.html#PROTOCOL-FLOW-PIPELINING. No statement has a name: a name would stay. */
-function send(protocol: Protocol, statements: readonly Statement[]): void {
+export function send(protocol: Protocol, statements: readonly Statement[]): void {
   const { stream } = protocol;
   stream.cork();
   for (const { text, values = [], isSilent } of statements) {

@@ -1,17 +1,21 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { limits } from '../../limits.ts';
 import {
+  allOf,
   countPlants,
   countPlantsAfter,
   getPlant,
+  newestBefore,
   type PlantRow,
   plantColumns,
   plantOf,
+  sumsBefore,
+  timeConditions,
 } from '../plant-rows.ts';
 import { searchesIn } from '../plant-search.ts';
 import type { CopiedPlant, PlantSnapshot } from '../plants.ts';
 import { reads } from '../small-tables.ts';
-import { callsOf } from '../steps.ts';
+import { callsOf, type Steps } from '../steps.ts';
 import type { StoreReader } from '../store.ts';
 import { demandNewestFile, openForReading } from './database.ts';
 import { withStoreErrors } from './errors.ts';
@@ -66,17 +70,24 @@ function openSqliteSnapshot(path: string): PlantSnapshot {
   const { db } = file;
   // The transaction starts with its first read.
   db.exec('BEGIN; SELECT 1 FROM sqlite_schema');
+  const read = <T>(steps: Steps<T>) => withStoreErrors(() => file.read(() => runSteps(db, steps)));
   return {
-    countPlants: async () => withStoreErrors(() => file.read(() => runSteps(db, countPlants()))),
-    pages: () => pagesOf(file),
+    countPlants: async () => read(countPlants()),
+    newestBefore: async (ms) => read(newestBefore(ms)),
+    sumsBefore: async (ms) => read(sumsBefore(ms)),
+    pages: (sinceMs) => pagesOf(file, sinceMs),
     [Symbol.asyncDispose]: async () => db.close(),
   };
 }
 
 /** Plants come in pages: otherwise this is the slowest step of an export. */
-export async function* pagesOf({ db, read }: ReadFile): AsyncGenerator<readonly CopiedPlant[]> {
-  const text = `SELECT ${plantColumns} FROM plants ORDER BY id`;
-  const rows = rowsOf<PlantRow>(db, { text, values: [] })[Symbol.iterator]();
+export async function* pagesOf(
+  { db, read }: ReadFile,
+  sinceMs?: number,
+): AsyncGenerator<readonly CopiedPlant[]> {
+  const { text: since, values } = allOf(timeConditions({ sinceMs }));
+  const text = `SELECT ${plantColumns} FROM plants WHERE ${since} ORDER BY id`;
+  const rows = rowsOf<PlantRow>(db, { text, values })[Symbol.iterator]();
   for (;;) {
     const page = withStoreErrors(() => read(() => nextPage(rows)));
     if (page.length === 0) return;

@@ -1,12 +1,17 @@
+import type { DatabaseSync } from 'node:sqlite';
 import { parentPort, workerData } from 'node:worker_threads';
 import { isSystemError } from '../../disk/files.ts';
 import { StoreError, StoreOpenError } from '../errors.ts';
-import type { OnProgress } from '../inspection.ts';
+import { figuresOf, type Inspection, type OnProgress } from '../inspection.ts';
+import { countPlants } from '../plant-rows.ts';
+import { unknownVersion } from '../schema-version.ts';
 import { backUp } from './backup.ts';
 import { openForReading } from './database.ts';
-import { sqliteCode } from './errors.ts';
-import { inspectFile } from './inspection.ts';
-import { openToRead } from './read-file.ts';
+import { SQLITE_CORRUPT, SQLITE_NOTADB, sqliteCode } from './errors.ts';
+import { openToRead, type ReadFile } from './read-file.ts';
+import { pagesOf } from './reader.ts';
+import { applicationId, pragma, releasedVersions, schemaFaultOf } from './schema.ts';
+import { runSteps } from './steps.ts';
 import type { Report, Task } from './tasks.ts';
 
 /* A thread for one task that keeps SQLite busy for seconds or minutes. */
@@ -36,4 +41,41 @@ function perform({ task, path, copyPath }: Task, onProgress: OnProgress) {
     () => (task === 'read the store' ? openForReading(path) : openToRead(path)),
     onProgress,
   );
+}
+
+/**
+ * Inspects a store at one moment, also while a service writes, or any other file. Reads more than a
+ * million plants a second.
+ *
+ * @throws what `open` throws; StoreError
+ */
+async function inspectFile(open: () => ReadFile, onProgress: OnProgress): Promise<Inspection> {
+  try {
+    using file = open();
+    const fault = file.read((db) => faultIn(db, onProgress));
+    if (fault !== undefined) return { fault };
+    const total = runSteps(file.db, countPlants());
+    const figures = await figuresOf(pagesOf(file), (done) =>
+      onProgress('reading the plants', { done, total, unit: 'plants' }),
+    );
+    return { schemaVersion: pragma(file.db, 'user_version'), ...figures };
+  } catch (error) {
+    const code = sqliteCode(error);
+    if (code === SQLITE_NOTADB) return { fault: 'is not an SQLite database' };
+    if (code === SQLITE_CORRUPT) return { fault: `is damaged (${(error as Error).message})` };
+    throw error;
+  }
+}
+
+/** Begins a transaction for the reads that follow. */
+function faultIn(db: DatabaseSync, onProgress: OnProgress): string | undefined {
+  if (pragma(db, 'application_id') !== applicationId) return 'is not a plant store';
+  db.exec('BEGIN');
+  const fault = unknownVersion(pragma(db, 'user_version'), releasedVersions);
+  if (fault !== undefined) return fault;
+  onProgress('checking every page');
+  const checked = String(db.prepare('PRAGMA integrity_check(1)').get()?.['integrity_check']);
+  if (checked !== 'ok') return `is damaged (${checked.replaceAll(/\s+/g, ' ')})`;
+  const schemaFault = schemaFaultOf(db);
+  return schemaFault && `has other tables than its version: ${schemaFault}`;
 }

@@ -6,7 +6,7 @@ import {
   startStandby,
 } from '../../helpers/postgres.ts';
 import { waitForStandby } from '../../helpers/postgres-pair.ts';
-import { type Owner, startServer } from '../../helpers/program.ts';
+import { type Owner, startImpatient } from '../../helpers/program.ts';
 import { startProxy, type TcpProxy } from '../../helpers/tcp-proxy.ts';
 import { type Fault, type NodeSetting, type Setting, untilRefused } from './faults.ts';
 import { plantsIn } from './stored.ts';
@@ -66,7 +66,7 @@ export async function startCluster(
     urlTo(...places.map(({ ofLone }) => ofLone.port)),
   ];
   const startNode = (index: number, ...more: string[]) =>
-    startServer(owner, urls[index] ?? '', [...args, ...more]);
+    startImpatient(owner, urls[index] ?? '', [...args, ...more]);
 
   return {
     get primary() {

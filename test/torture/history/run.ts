@@ -24,7 +24,13 @@ import {
   stillNodeFaults,
 } from './faults.ts';
 import { type LoadOptions, startLoad } from './load.ts';
-import { accountOf, assertAnswered, assertOthersServe, assertPromisesKept } from './promises.ts';
+import {
+  accountOf,
+  assertAnswered,
+  assertDocumented,
+  assertOthersServe,
+  assertPromisesKept,
+} from './promises.ts';
 import { plantsIn } from './stored.ts';
 
 /*
@@ -77,7 +83,9 @@ export async function runHistory<S extends Started>(
     const account = await accountOf(load, atAnyMoment, 30);
     report(`${load.operations()} operations, and ${what}: ${JSON.stringify(account)}`);
     try {
-      if (what in nodeFaults) assertOthersServe(account);
+      assertDocumented(account);
+      if (account.isHeldUp) report(`the machine was too busy to judge ${what}`);
+      else if (what in nodeFaults) assertOthersServe(account);
       else if (what in stillNodeFaults) assertAnswered(account);
       else assertPromisesKept(account);
     } catch (error) {
