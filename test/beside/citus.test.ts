@@ -4,6 +4,7 @@ import { after, test } from 'node:test';
 import { StoreError } from '../../src/store/errors.ts';
 import { openStore } from '../../src/stores.ts';
 import { type Citus, startCitus } from '../helpers/citus.ts';
+import { diagnose } from '../helpers/diagnosis.ts';
 import { keepCreating } from '../helpers/load.ts';
 import { until } from '../helpers/pause.ts';
 import { locationOf } from '../helpers/postgres-connection.ts';
@@ -64,6 +65,18 @@ async function testsOf(citus: Citus) {
     proxy.heal();
     await until(visible, (plants) => plants === 20);
     assert.deepEqual(await create('Birch'), new Set(['taken']));
+  });
+
+  test('doctor finds a worker that may lose what it commits', async () => {
+    const url = await citus.makeStore();
+    const [worker] = citus.workers;
+    for (const [fsync, says] of [
+      ['off', new RegExp(`^error workers are away, or .*: 127.0.0.1:${worker?.port} \\(off/on\\)`)],
+      ['on', /^ok a plant store, /],
+    ] as const) {
+      await worker?.set('fsync', fsync);
+      assert.match((await diagnose(url)).lines['schema'] ?? '', says);
+    }
   });
 
   test('a store goes from SQLite to the workers of Citus, and its backup to a new store whose plants are distributed', async (t) => {

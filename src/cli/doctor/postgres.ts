@@ -62,6 +62,9 @@ function schema({ location, store }: Reached): Finding {
   if (store instanceof StoreError) return error(store.message, 'check the role and the tables');
   if (store === undefined)
     return ok(`there is no store yet; ${commandFor(location, 'serve')} makes the store`);
+  const faults = store.lax.join(', ');
+  const says = `workers are away, or lack fsync=on and synchronous_commit=on: ${faults}`;
+  if (faults) return error(says, 'start them, or set both there');
   if (store.isDistributed !== false) return ok(`a plant store, schema ${store.schemaVersion}`);
   return warning(
     `a plant store, schema ${store.schemaVersion}, whose plants are all on the coordinator`,

@@ -112,8 +112,14 @@ async function storeContent(query: Query) {
   const isOutdated = version < schemaVersion;
   if (!isOutdated) await refuseChangedTables(query);
   const fault = isOutdated ? undefined : await faultOfWrites(query);
-  return { schemaVersion: version, isDistributed: await isDistributed(query), fault };
+  const lax = query.isCitus ? (await query(laxWorkers)).rows.flat() : [];
+  return { schemaVersion: version, isDistributed: await isDistributed(query), lax, fault };
 }
+
+/** Of Citus: those that are away, or may lose what they commit. */
+const laxWorkers = `SELECT format('%s:%s (%s)', nodename, nodeport, result)
+  FROM run_command_on_workers('SELECT concat_ws(''/'', current_setting(''fsync''),
+    current_setting(''synchronous_commit''))') WHERE result !~ '^on/(on|remote_apply)$'`;
 
 /** Creates plants that a trigger, a rule, a policy or a constraint may change or refuse. */
 async function faultOfWrites(query: Query) {

@@ -60,9 +60,8 @@ function firstOfEachId<T extends PlantToCreate>(plants: readonly T[]): T[] {
 function insert(query: Query, plants: readonly (PlantToCreate | CopiedPlant)[], nowMs: number) {
   if (!query.isCitus || plants.length > limits.postgres.citusRowsMax)
     return query(insertSql, insertValues(plants, nowMs));
-  const values = plants.flatMap((plant) => [
-    ...[plant.id, plant.name, plant.tag],
-    ...['createdAtMs' in plant ? plant.createdAtMs : nowMs, plant.createdBy],
+  const values = plants.flatMap(({ id, name, tag, createdBy, ...rest }) => [
+    ...[id, name, tag, 'createdAtMs' in rest ? rest.createdAtMs : nowMs, createdBy],
   ]);
   const rows = plants.map((_, row) => `(${[1, 2, 3, 4, 5].map((place) => `$${5 * row + place}`)})`);
   return query(`${insertInto} VALUES ${rows} ${onConflict}`, values);
