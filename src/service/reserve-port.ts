@@ -4,11 +4,13 @@ import { type AddressInfo, createServer } from 'node:net';
 /**
  * Checks that the port is free, and finds the port that 0 stands for. Threads share a port, so
  * without the check they would share it with another program, too. A port for 0 stays reserved, so
- * that no other program gets it before the threads listen.
+ * that no other program gets it before the threads listen. A client that connects until then is cut
+ * off: a connection that stays open would hold up the start.
  */
 export async function reservePort(host: string, port: number) {
   const isShared = port === 0 && process.platform === 'linux';
-  const probe = createServer().listen({ host, port, reusePort: isShared });
+  const probe = createServer((client) => client.resetAndDestroy());
+  probe.listen({ host, port, reusePort: isShared });
   await once(probe, 'listening');
   const reserved = (probe.address() as AddressInfo).port;
   const close = async () => {

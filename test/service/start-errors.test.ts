@@ -11,13 +11,14 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { dirname, join, relative } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { Readable } from 'node:stream';
 import { after, describe, test } from 'node:test';
 import { parseCommandLine, variableOf } from '../../src/config/command-line.ts';
 import { type FlagName, flags } from '../../src/config/flags.ts';
+import { reservePort } from '../../src/service/reserve-port.ts';
 import {
   commandLine,
   create,
@@ -231,6 +232,12 @@ test('serve on a port that another server has ends with 1, one line that names i
   const ofNpm = await runProgram(serve, { npm_lifecycle_event: 'start' });
   assertOneLine(ofNpm, 1, new RegExp(`${says}as in "npm start -- --port 9000", or `));
   await startServer(t, store, oneThread);
+});
+
+test('a client that finds the port of a service that still starts is cut off, and does not hold up the start', async () => {
+  await using reserved = await reservePort('127.0.0.1', 0);
+  const client = connect(reserved.port, '127.0.0.1');
+  await assert.rejects(once(client, 'close'), { code: 'ECONNRESET' });
 });
 
 test('serve with a --host that is no address of this machine ends with 1 and one line that names it', async (t) => {
