@@ -26,7 +26,7 @@ export function* newestBefore(ms: number): Steps<number | undefined> {
 /** The sums of 500 billion plants fit into an int64. One binds ids to times. */
 export function* sumsBefore(ms: number): Steps<{ plants: number; sums: string }> {
   const text = `SELECT count(*), sum(id & 16777215), sum((id >> 24) & 16777215), sum(id >> 48),
-      sum(created_at & 16777215), sum((id & 65535) * (created_at & 65535))
+      sum(created_at & 16777215), sum(((id & 65535) * (created_at & 65535)) & 16777215)
     FROM plants WHERE created_at < ?`;
   const [[plants, ...sums] = []] = yield* rowsOf<unknown[]>({ text, values: [ms] });
   return { plants: Number(plants), sums: sums.join(' ') };
