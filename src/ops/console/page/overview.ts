@@ -89,8 +89,7 @@ function Ready({ ready, checks }: Pick<Overview, 'ready' | 'checks'>) {
 }
 
 function Attention({ matters }: { matters: readonly Matter[] }) {
-  if (matters.length === 0)
-    return h('p', { class: 'card attention quiet' }, 'Nothing needs attention.');
+  if (matters.length === 0) return h('p', { class: 'card quiet' }, 'Nothing needs attention.');
   const items = matters.map(({ level, says, page }) =>
     h(
       'li',
@@ -101,12 +100,7 @@ function Attention({ matters }: { matters: readonly Matter[] }) {
       page !== null && [' ', h('a', { href: `#${page}`, 'aria-label': `More: ${says}` }, 'More')],
     ),
   );
-  return h(
-    'section',
-    { class: 'card attention' },
-    h('h2', { class: 'unseen' }, 'Needs attention'),
-    h('ul', { 'aria-label': 'Needs attention' }, items),
-  );
+  return h('ul', { class: 'card', 'aria-label': 'Needs attention' }, items);
 }
 
 function factsOf({ store }: Overview): Fact[] {

@@ -112,8 +112,7 @@ export function table<Row>({ caption, columns, rows, rowKey }: TableProps<Row>):
     { class: 'card', role: 'region', 'aria-label': caption, tabIndex: 0 },
     h(
       'table',
-      {},
-      h('caption', { class: 'unseen' }, caption),
+      { 'aria-label': caption },
       h('thead', {}, h('tr', {}, heads)),
       h('tbody', {}, rows.map(rowOf)),
     ),
