@@ -28,7 +28,7 @@ const columns: readonly Column<Setting>[] = [
   },
 ];
 
-export function ConfigurationPage({ state: { settings } }: PageProps) {
+export function Settings({ state: { settings } }: PageProps) {
   if (!settings) return h(Loading, {});
   const caption = 'Settings in force';
   return table({ caption, columns, rows: settings, rowKey: ({ name }) => name });
