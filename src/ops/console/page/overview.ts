@@ -1,5 +1,5 @@
 import { numberText, sizeText } from '../../../quantity-text.ts';
-import type { Backup, Matter, Overview } from '../../contract.ts';
+import type { Matter, Overview } from '../../contract.ts';
 import { Chart, type ChartProps } from './chart.ts';
 import type { PageProps } from './state.ts';
 import { Badge, type Children, Distance, ExactText, type Fact, Facts, h, Loading } from './ui.ts';
@@ -41,6 +41,7 @@ export function OverviewPage({ state: { overview, samples } }: PageProps) {
 }
 
 function tilesOf({ checks, ready, store, creates, refused, backup, ...overview }: Overview) {
+  const missing = backup?.missingPlants ?? null;
   const plants = store.plants === null ? '–' : numberText(store.plants);
   const counted = store.plants === null ? 'not counted yet' : 'in the store';
   return [
@@ -61,14 +62,9 @@ function tilesOf({ checks, ready, store, creates, refused, backup, ...overview }
     ]),
     tile('Last backup', h(Distance, { time: backup?.finishedAt ?? null, or: 'none' }), [
       h('a', { href: '#/backups' }, 'Backups'),
-      sinceBackup(backup),
+      missing === null ? '' : `, ${numberText(missing)} plants since`,
     ]),
   ];
-}
-
-function sinceBackup(backup: Backup | null): string {
-  if (backup === null || backup.missingPlants === null) return '';
-  return `, ${numberText(backup.missingPlants)} plants since`;
 }
 
 function tile(name: string, figure: Children, says: Children) {

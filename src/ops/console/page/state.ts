@@ -45,25 +45,16 @@ export interface State {
     | { readonly name: string; readonly notice: string }
     /** Why the operator has to sign in, empty at the first visit; and how. */
     | { readonly why: string; readonly how: string };
-  readonly overview: Overview | undefined;
+  readonly overview?: Overview | undefined;
   readonly samples: readonly Sample[];
-  readonly refusals: readonly RefusedRequest[] | undefined;
-  readonly tokens: TokenList | undefined;
-  readonly backups: BackupReply | undefined;
-  readonly settings: readonly Setting[] | undefined;
-  readonly trouble: Error | undefined;
+  readonly refusals?: readonly RefusedRequest[] | undefined;
+  readonly tokens?: TokenList | undefined;
+  readonly backups?: BackupReply | undefined;
+  readonly settings?: readonly Setting[] | undefined;
+  readonly trouble?: Error | undefined;
 }
 
-export const nothing: State = {
-  session: 'unknown',
-  overview: undefined,
-  samples: [],
-  refusals: undefined,
-  tokens: undefined,
-  backups: undefined,
-  settings: undefined,
-  trouble: undefined,
-};
+export const nothing: State = { session: 'unknown', samples: [] };
 
 export type Store = ReturnType<typeof createStore>;
 
@@ -121,8 +112,8 @@ export function createStore(onChange: (state: State) => void) {
   let underWay = new AbortController();
   let timer: ReturnType<typeof setTimeout> | undefined;
 
-  function set(change: Partial<State>): void {
-    state = { ...state, ...change };
+  function set(change: Partial<State>, before = state): void {
+    state = { ...before, ...change };
     onChange(state);
   }
 
@@ -134,7 +125,7 @@ export function createStore(onChange: (state: State) => void) {
 
   function endSession(error: Error): void {
     if (error.cause === 401 && isSignedIn())
-      set({ ...nothing, session: { why: sessionEnded, how: error.message } });
+      set({ session: { why: sessionEnded, how: error.message } }, nothing);
   }
 
   const isSignedIn = () => typeof state.session === 'object' && 'name' in state.session;
@@ -190,7 +181,7 @@ export function createStore(onChange: (state: State) => void) {
         begin(await ask<Session>('GET', '/session'), notice);
       } catch (error) {
         const { cause, message } = error as Error;
-        if (cause === 401) return set({ ...nothing, session: { why: notice, how: message } });
+        if (cause === 401) return set({ session: { why: notice, how: message } }, nothing);
         set({ trouble: error as Error });
         setTimeout(() => void this.resume(notice), everyMs);
       }
