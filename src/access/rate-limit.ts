@@ -89,10 +89,6 @@ export function limitText(rate: Rate): string {
   return `${rateText(rate)}, and ${numberText(rate.burst)} at once`;
 }
 
-/** What `parseRate` takes, as the rest of a sentence. */
-export const rateRule =
-  'must be a number of creates in a time, such as 100/s, 60/m, 1000/h or 10/d';
-
 /** The rate of `100/s`, `60/m`, `1000/h` or `10/d`, with a burst of the same number. */
 export function parseRate(text: string): Rate | undefined {
   const [, digits, unit] = /^([1-9][0-9]{0,7})\/([smhd])$/.exec(text) ?? [];

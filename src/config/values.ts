@@ -1,5 +1,5 @@
 import { isSafeUrl } from '../access/jwt/rules.ts';
-import { parseRate, rateRule } from '../access/rate-limit.ts';
+import { parseRate } from '../access/rate-limit.ts';
 import { limits } from '../limits.ts';
 import type { Rate } from '../store/tokens.ts';
 
@@ -113,7 +113,9 @@ export function scopeToken(value: string): string {
 export function rate(value: string): Rate {
   const found = parseRate(value);
   if (found !== undefined) return found;
-  throw new UsageError(rateRule);
+  throw new UsageError(
+    'must be a number of creates in a time, such as 100/s, 60/m, 1000/h or 10/d',
+  );
 }
 
 const dayMs = 86_400_000;

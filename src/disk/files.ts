@@ -166,18 +166,15 @@ export function isErrno(error: unknown, code: string): error is NodeJS.ErrnoExce
   return error instanceof Error && 'code' in error && error.code === code;
 }
 
-export function syncFile(path: string): void {
-  const descriptor = openSync(path, 'r+');
+export function syncFile(path: string, flags = 'r+'): void {
+  const descriptor = openSync(path, flags);
   fsyncSync(descriptor);
   closeSync(descriptor);
 }
 
 export function syncFolder(path: string): void {
   // Windows cannot sync a folder. NTFS journals names.
-  if (process.platform === 'win32') return;
-  const descriptor = openSync(path, 'r');
-  fsyncSync(descriptor);
-  closeSync(descriptor);
+  if (process.platform !== 'win32') syncFile(path, 'r');
 }
 
 /** A time in the name of a file: ISO 8601 in UTC, to the second, without punctuation. */

@@ -28,16 +28,6 @@ export type Handler<Request extends OperatorRequest = OperatorRequest> = (
   request: Request,
 ) => Answer | Promise<Answer>;
 
-export function operatorRequest(
-  { method, fields }: RequestHead,
-  url: URL,
-  body: Buffer,
-  signal: AbortSignal,
-): OperatorRequest {
-  const query = Object.fromEntries([...url.searchParams].reverse());
-  return { method: method === 'HEAD' ? 'GET' : method, url, query, fields, body, signal };
-}
-
 /** @param name in lower case @returns all values of a field as one (RFC 9110 §5.3) */
 export function fieldOf({ fields }: OperatorRequest, name: string): string | undefined {
   return fields.get(name)?.join(', ');

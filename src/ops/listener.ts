@@ -17,7 +17,7 @@ import { type RequestHead, targetMalformed } from '../http/request-head.ts';
 import type { TlsMaterial } from '../http/tls.ts';
 import { limits } from '../limits.ts';
 import { sharedCounter } from '../threads/shared-counter.ts';
-import { type Answer, commonHeaders, type Handler, operatorRequest, sendAnswer } from './answer.ts';
+import { type Answer, commonHeaders, type Handler, sendAnswer } from './answer.ts';
 import { refuse } from './api/json.ts';
 import type { Probes } from './health/probes.ts';
 import { reused } from './loading.ts';
@@ -92,12 +92,15 @@ function routes({ probes, opsNames, tls, events, ...options }: OperatorListenerO
     if (probe) return answer(exchange, probe);
     const refusal = refuseLength(head, limits.ops.bodyBytesMax);
     if (refusal) return sendRefusal(exchange, refusal);
+    const method = head.method === 'HEAD' ? 'GET' : head.method;
+    const query = Object.fromEntries([...url.searchParams].reverse());
     const leaving = new AbortController();
     readBody(exchange, {
       takeBody: (body) =>
         answer(exchange, async () => {
           const handle = await loadConsole();
-          return handle(operatorRequest(head, url, body, leaving.signal));
+          const { fields } = head;
+          return handle({ method, url, query, fields, body, signal: leaving.signal });
         }),
       noteClientClosed: () => leaving.abort(),
     });

@@ -60,17 +60,7 @@ async function serve({ config, ...shared }: HttpThreadOptions, log: Log) {
   // First, and so closed last: by then every create has its reply. Most services do not load the
   // code of traces and JWTs.
   const traces = config.tracesUrl
-    ? starting.use(
-        (await import('./traces.ts')).openTraces(
-          {
-            url: config.tracesUrl,
-            path: `${config.basePath}/plants`,
-            scheme: config.tls ? 'https' : 'http',
-            dbSystem: engineOf(config.store).dbSystem,
-          },
-          log,
-        ),
-      )
+    ? starting.use((await import('./traces.ts')).openTraces(config.tracesUrl, config, log))
     : undefined;
   const store = starting.use(
     await engineOf(config.store).join(shared.store, { ...config, callMs: config.commitMs }),

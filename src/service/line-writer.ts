@@ -1,16 +1,12 @@
 import { constants, fstatSync, openSync, writeSync, writev, writevSync } from 'node:fs';
 import { isSystemError } from '../disk/files.ts';
 import { limits } from '../limits.ts';
-import { type SharedCounter, sharedCounters, sharedMemory } from '../threads/shared-counter.ts';
+import { type SharedCounter, sharedCounters } from '../threads/shared-counter.ts';
 
 /** Lines of all threads: those that wait to be written, and those that never will be. */
 export type LineCounters = Readonly<Record<'waiting' | 'dropped', SharedCounter>>;
 
 export type LineMemory = Readonly<Record<keyof LineCounters, SharedArrayBuffer>>;
-
-export function lineMemory(): LineMemory {
-  return sharedMemory(['waiting', 'dropped']);
-}
 
 /** Passes lines on, and drops a line if too many wait. */
 export function boundedLines(memory: LineMemory, pass: (line: string) => void) {

@@ -2,8 +2,8 @@ import { type ProblemName, problems } from '../contract/problems.ts';
 import type { ListenerEvents } from '../http/exchange.ts';
 import { limits } from '../limits.ts';
 import type { StoreError } from '../store/errors.ts';
-import { sharedCounters } from '../threads/shared-counter.ts';
-import { boundedLines, type LineMemory, lineMemory, openLineWriter } from './line-writer.ts';
+import { sharedCounters, sharedMemory } from '../threads/shared-counter.ts';
+import { boundedLines, type LineMemory, openLineWriter } from './line-writer.ts';
 import { observedOf } from './observer.ts';
 
 /** Logs one event: its fields, and what happened. A field must not hold a token. */
@@ -27,7 +27,7 @@ export interface ThreadLogOptions {
 
 /** The log of the process: its lines go to standard error, and no caller waits for them. */
 export async function openLog({ level, readable, colors }: LogOptions) {
-  const lines = lineMemory();
+  const lines: LineMemory = sharedMemory(['waiting', 'dropped']);
   const counters = sharedCounters(lines);
   let noticeLine = '';
   const notices = await jsonLog('warn', { write: (line) => (noticeLine = line) });

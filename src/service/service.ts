@@ -12,7 +12,7 @@ import { splitConnections } from './database-connections.ts';
 import { withinDescriptors } from './descriptors.ts';
 import { counterNames, type HttpThread, loadHttpThread } from './http-thread-control.ts';
 import type { Log, ServiceLog } from './log.ts';
-import type { Operator, OperatorOptions } from './operator.ts';
+import type { Operator } from './operator.ts';
 import type { RequestReport } from './request-reports.ts';
 import { reservePort } from './reserve-port.ts';
 import { watchStore } from './store-watch.ts';
@@ -72,8 +72,9 @@ export async function startService(
   await using reserved = isShared ? undefined : await reservePort(config.host, config.port);
   const port = reserved?.port ?? config.port;
   const bounded = { ...config, ...connectionBounds, port, threadCount };
+  const { openOperator } = await operatorModule;
   const operator = starting.use(
-    await openOperatorPort(operatorModule, {
+    await openOperator({
       config: bounded,
       store,
       log,
@@ -85,6 +86,8 @@ export async function startService(
       counters: sharedCounters(counters),
       httpThreads: threads,
       droppedLogLines: serviceLog.droppedLines,
+    }).catch((cause) => {
+      throw new OperatorPortError('the port for operators cannot be opened', { cause });
     }),
   );
   const rateLimits = rateLimitMemory();
@@ -121,16 +124,6 @@ export async function startService(
 async function watch(files: TlsFiles, log: Log): Promise<CertificateWatch> {
   const { watchCertificate } = await import('./certificate.ts');
   return watchCertificate(files, log);
-}
-
-async function openOperatorPort(
-  operatorModule: Promise<typeof import('./operator.ts')>,
-  options: OperatorOptions,
-): Promise<Operator> {
-  const { openOperator } = await operatorModule;
-  return openOperator(options).catch((cause) => {
-    throw new OperatorPortError('the port for operators cannot be opened', { cause });
-  });
 }
 
 function running(

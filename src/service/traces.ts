@@ -30,23 +30,18 @@ import type { CreateObserver } from '../api/observer.ts';
 import { type ProblemName, problems } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
 import { version } from '../program.ts';
+import { engineOf } from '../stores.ts';
+import type { HttpThreadOptions } from './http-thread-control.ts';
 import type { Log } from './log.ts';
 import { type HttpThreadMeasures, ObservedCreate, type ObserveTraced } from './observer.ts';
-
-export interface TracesOptions {
-  readonly url: string;
-  /** The path of creates. */
-  readonly path: string;
-  readonly scheme: 'http' | 'https';
-  readonly dbSystem: string;
-}
 
 /**
  * Exports the traces of creates whose clients have sampled them. OpenTelemetry's own variables,
  * such as OTEL_EXPORTER_OTLP_HEADERS and OTEL_RESOURCE_ATTRIBUTES, say the rest.
  */
 export function openTraces(
-  { url, path, scheme, dbSystem }: TracesOptions,
+  url: string,
+  { basePath, tls, store }: Pick<HttpThreadOptions['config'], 'basePath' | 'tls' | 'store'>,
   log: Log,
 ): AsyncDisposable & { readonly observeTraced: ObserveTraced } {
   const warn = (message: string) => log.warn({ reason: message }, 'spans cannot be exported');
@@ -65,14 +60,15 @@ export function openTraces(
     spanProcessors: [new BatchSpanProcessor(new OTLPTraceExporter({ url }))],
   });
   const tracer = provider.getTracer('plant-store', version);
+  const path = `${basePath}/plants`;
   const request: Attributes = {
     'http.request.method': 'POST',
     'http.route': path,
     'url.path': path,
-    'url.scheme': scheme,
+    'url.scheme': tls ? 'https' : 'http',
   };
   const commit: Attributes = {
-    'db.system.name': dbSystem,
+    'db.system.name': engineOf(store).dbSystem,
     'db.operation.name': 'INSERT',
     'db.collection.name': 'plants',
   };

@@ -2,7 +2,6 @@ import { int64FromDigits, int64Max, int64Min } from '../../contract/int64.ts';
 import { limits } from '../../limits.ts';
 import { isoTime } from '../../quantity-text.ts';
 import type * as stored from '../../store/plants.ts';
-import type { PlantMatch } from '../../store/plants.ts';
 import type { Handler } from '../answer.ts';
 import type { PlantPage, StoredPlant } from '../contract.ts';
 import type { ReaderThread } from '../reader.ts';
@@ -61,7 +60,7 @@ function plantQuery(query: Readonly<Record<string, string>>) {
   return { id, order, limit, match, after: afterId, before: before || undefined };
 }
 
-function matchFrom(query: Readonly<Record<string, string>>): PlantMatch | string {
+function matchFrom(query: Readonly<Record<string, string>>): stored.PlantMatch | string {
   const { searchTextCharsMax } = limits.ops;
   const texts = ['name', 'tag', 'createdBy'] as const;
   const long = texts.find((field) => (query[field] ?? '').length > searchTextCharsMax);

@@ -1,7 +1,7 @@
 import { render } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { Backups } from './backups.ts';
-import { ConfigurationPage } from './configuration.ts';
+import { Settings } from './configuration.ts';
 import { OverviewPage } from './overview.ts';
 import { Plants } from './plants.ts';
 import { Refusals } from './refusals.ts';
@@ -13,24 +13,17 @@ import { Badge, type Children, Dialog, Facts, Failure, h } from './ui.ts';
 interface Page {
   readonly path: string;
   readonly title: string;
-  readonly key: string;
   readonly source: SourceName;
   readonly content: (props: PageProps) => Children;
 }
 
 const pages: readonly Page[] = [
-  { path: '/', title: 'Overview', key: 'o', source: 'samples', content: OverviewPage },
-  { path: '/plants', title: 'Plants', key: 'p', source: 'overview', content: Plants },
-  { path: '/refusals', title: 'Refusals', key: 'r', source: 'refusals', content: Refusals },
-  { path: '/tokens', title: 'Tokens', key: 't', source: 'tokens', content: Tokens },
-  { path: '/backups', title: 'Backups', key: 'b', source: 'backups', content: Backups },
-  {
-    path: '/configuration',
-    title: 'Configuration',
-    key: 'c',
-    source: 'configuration',
-    content: ConfigurationPage,
-  },
+  { path: '/', title: 'Overview', source: 'samples', content: OverviewPage },
+  { path: '/plants', title: 'Plants', source: 'overview', content: Plants },
+  { path: '/refusals', title: 'Refusals', source: 'refusals', content: Refusals },
+  { path: '/tokens', title: 'Tokens', source: 'tokens', content: Tokens },
+  { path: '/backups', title: 'Backups', source: 'backups', content: Backups },
+  { path: '/configuration', title: 'Configuration', source: 'configuration', content: Settings },
 ];
 
 /** The fragment of the address, such as `/plants?tag=Alnus`. */
@@ -134,7 +127,7 @@ function Console({ store, state, route, name, notice }: ConsoleProps) {
 
 const pairMs = 1_500;
 
-/** `?` lists the shortcuts, `/` leads to the search, and `g` with the key of a page to the page. */
+/** `?` lists the shortcuts, `/` leads to the search, and `g` with its first letter to a page. */
 function useShortcuts(path: string) {
   const [isListed, setListed] = useState(false);
   const isSearchAsked = useRef(false);
@@ -142,8 +135,7 @@ function useShortcuts(path: string) {
     let goUntilMs = 0;
     const follow = (event: KeyboardEvent) => {
       if (!isShortcut(event)) return;
-      const page =
-        event.timeStamp < goUntilMs ? pages.find(({ key }) => key === event.key) : undefined;
+      const page = event.timeStamp < goUntilMs && pages.find((one) => keyOf(one) === event.key);
       goUntilMs = event.key === 'g' ? event.timeStamp + pairMs : 0;
       if (page) location.hash = `#${page.path}`;
       else if (event.key === '?') setListed(true);
@@ -166,7 +158,7 @@ function useShortcuts(path: string) {
       facts: [
         [keys('?'), 'Show this list'],
         [keys('/'), 'Search or filter'],
-        ...pages.map(({ key, title }) => [keys('g', key), title] as const),
+        ...pages.map((page) => [keys('g', keyOf(page)), page.title] as const),
       ],
     }),
     h('p', { class: 'actions' }, h('button', { autoFocus: true, onClick: close }, 'Close')),
@@ -175,10 +167,13 @@ function useShortcuts(path: string) {
   return { show: () => setListed(true), dialog };
 }
 
+function keyOf({ title }: Page): string {
+  return title.charAt(0).toLowerCase();
+}
+
 function isShortcut({ key, ctrlKey, metaKey, altKey, isComposing, target }: KeyboardEvent) {
   if (key.length !== 1 || ctrlKey || metaKey || altKey || isComposing) return false;
-  const isTyping =
-    target instanceof Element && target.closest('input:not([type="checkbox"]), select');
+  const isTyping = target instanceof Element && target.closest('input, select');
   return !isTyping && document.querySelector('dialog[open]') === null;
 }
 

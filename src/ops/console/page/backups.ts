@@ -82,11 +82,6 @@ function factsOf({ folder, keep, everySeconds, dueAt, last }: BackupList): Fact[
 
 function UnderWay({ startedAt, operator }: RunningBackup) {
   const of = operator === null ? '' : ` for ${operator}`;
-  return h(
-    'p',
-    {},
-    `A backup${of} is under way, and began `,
-    h(Distance, { time: startedAt }),
-    '.',
-  );
+  const says = [`A backup${of} is under way, and began `, h(Distance, { time: startedAt }), '.'];
+  return h('p', {}, says);
 }

@@ -1,5 +1,5 @@
 import { numberText, sizeText } from '../../../quantity-text.ts';
-import type { Backup, Matter, Overview } from '../../contract.ts';
+import type { Matter, Overview } from '../../contract.ts';
 import { Chart, type ChartProps } from './chart.ts';
 import type { PageProps } from './state.ts';
 import { Badge, type Children, Distance, ExactText, type Fact, Facts, h, Loading } from './ui.ts';
@@ -41,6 +41,7 @@ export function OverviewPage({ state: { overview, samples } }: PageProps) {
 }
 
 function tilesOf({ checks, ready, store, creates, refused, backup, ...overview }: Overview) {
+  const missing = backup?.missingPlants ?? null;
   const plants = store.plants === null ? '–' : numberText(store.plants);
   const counted = store.plants === null ? 'not counted yet' : 'in the store';
   return [
@@ -61,14 +62,9 @@ function tilesOf({ checks, ready, store, creates, refused, backup, ...overview }
     ]),
     tile('Last backup', h(Distance, { time: backup?.finishedAt ?? null, or: 'none' }), [
       h('a', { href: '#/backups' }, 'Backups'),
-      sinceBackup(backup),
+      missing === null ? '' : `, ${numberText(missing)} plants since`,
     ]),
   ];
-}
-
-function sinceBackup(backup: Backup | null): string {
-  if (backup === null || backup.missingPlants === null) return '';
-  return `, ${numberText(backup.missingPlants)} plants since`;
 }
 
 function tile(name: string, figure: Children, says: Children) {
@@ -89,8 +85,7 @@ function Ready({ ready, checks }: Pick<Overview, 'ready' | 'checks'>) {
 }
 
 function Attention({ matters }: { matters: readonly Matter[] }) {
-  if (matters.length === 0)
-    return h('p', { class: 'card attention quiet' }, 'Nothing needs attention.');
+  if (matters.length === 0) return h('p', { class: 'card quiet' }, 'Nothing needs attention.');
   const items = matters.map(({ level, says, page }) =>
     h(
       'li',
@@ -101,12 +96,7 @@ function Attention({ matters }: { matters: readonly Matter[] }) {
       page !== null && [' ', h('a', { href: `#${page}`, 'aria-label': `More: ${says}` }, 'More')],
     ),
   );
-  return h(
-    'section',
-    { class: 'card attention' },
-    h('h2', { class: 'unseen' }, 'Needs attention'),
-    h('ul', { 'aria-label': 'Needs attention' }, items),
-  );
+  return h('ul', { class: 'card', 'aria-label': 'Needs attention' }, items);
 }
 
 function factsOf({ store }: Overview): Fact[] {

@@ -21,22 +21,11 @@ export function Plants({ store, query }: PageProps) {
   return [h(Filters, { key: `filters ${text}`, query }), h(Found, { key: text, store, query })];
 }
 
-const textFields = [
-  ['name', 'Name contains'],
-  ['tag', 'Tag'],
-  ['createdBy', 'Created by'],
-] as const;
-
-const timeFields = [
-  ['since', 'Since'],
-  ['until', 'Until'],
-] as const;
-
 function Filters({ query }: { query: URLSearchParams }) {
   const search = (event: SubmitEvent) => {
     event.preventDefault();
     const form = new FormData(event.currentTarget as HTMLFormElement);
-    for (const [name] of timeFields) {
+    for (const name of ['since', 'until']) {
       const local = `${form.get(name)}`;
       if (local !== '') form.set(name, new Date(local).toISOString());
     }
@@ -48,21 +37,21 @@ function Filters({ query }: { query: URLSearchParams }) {
     { value: '', text: 'newest first' },
     { value: 'id', text: 'by id' },
   ];
+  const given = (name: string) => query.get(name) ?? '';
+  const text = (name: string, label: string) =>
+    field(label, { name, type: 'search', defaultValue: given(name) });
+  const time = (name: string, label: string) =>
+    field(label, { name, type: 'datetime-local', defaultValue: inputText(given(name)) });
   return h(
     'form',
     { class: 'filters', role: 'search', onSubmit: search },
-    textFields.map(([name, label]) =>
-      field(label, { name, type: 'search', defaultValue: query.get(name) ?? '' }),
-    ),
-    timeFields.map(([name, label]) =>
-      field(label, {
-        name,
-        type: 'datetime-local',
-        defaultValue: inputText(query.get(name) ?? ''),
-      }),
-    ),
-    choice('Order', orders, { name: 'order' }, query.get('order') ?? ''),
-    field('Id', { name: 'id', inputMode: 'numeric', defaultValue: query.get('id') ?? '' }),
+    text('name', 'Name contains'),
+    text('tag', 'Tag'),
+    text('createdBy', 'Created by'),
+    time('since', 'Since'),
+    time('until', 'Until'),
+    choice('Order', orders, { name: 'order' }, given('order')),
+    field('Id', { name: 'id', inputMode: 'numeric', defaultValue: given('id') }),
     h('button', { class: 'main' }, 'Search'),
   );
 }

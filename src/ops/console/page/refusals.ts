@@ -2,7 +2,7 @@ import { useMemo, useState } from 'preact/hooks';
 import { numberText } from '../../../quantity-text.ts';
 import type { RefusedRequest } from '../../contract.ts';
 import type { PageProps } from './state.ts';
-import { type Column, choice, ExactText, h, Loading, table, When } from './ui.ts';
+import { type Column, choice, ExactText, h, Loading, quiet, table, When } from './ui.ts';
 
 const columns: readonly Column<RefusedRequest>[] = [
   { head: 'Time', cell: ({ at }) => h(When, { time: at }) },
@@ -17,7 +17,7 @@ const columns: readonly Column<RefusedRequest>[] = [
     kind: 'client',
     cell: ({ token }) =>
       token === null
-        ? h('span', { class: 'quiet' }, 'not known')
+        ? quiet('not known')
         : h('div', { title: token }, h(ExactText, { text: token })),
   },
   { head: 'Address', cell: ({ client }) => client },

@@ -45,25 +45,16 @@ export interface State {
     | { readonly name: string; readonly notice: string }
     /** Why the operator has to sign in, empty at the first visit; and how. */
     | { readonly why: string; readonly how: string };
-  readonly overview: Overview | undefined;
+  readonly overview?: Overview | undefined;
   readonly samples: readonly Sample[];
-  readonly refusals: readonly RefusedRequest[] | undefined;
-  readonly tokens: TokenList | undefined;
-  readonly backups: BackupReply | undefined;
-  readonly settings: readonly Setting[] | undefined;
-  readonly trouble: Error | undefined;
+  readonly refusals?: readonly RefusedRequest[] | undefined;
+  readonly tokens?: TokenList | undefined;
+  readonly backups?: BackupReply | undefined;
+  readonly settings?: readonly Setting[] | undefined;
+  readonly trouble?: Error | undefined;
 }
 
-export const nothing: State = {
-  session: 'unknown',
-  overview: undefined,
-  samples: [],
-  refusals: undefined,
-  tokens: undefined,
-  backups: undefined,
-  settings: undefined,
-  trouble: undefined,
-};
+export const nothing: State = { session: 'unknown', samples: [] };
 
 export type Store = ReturnType<typeof createStore>;
 
@@ -80,46 +71,34 @@ const doublingsMax = 4;
 const samplesKept = 900;
 const refusalsKept = 1_000;
 
+type Get = <Reply>(path: string) => Promise<Reply>;
+
 interface Source {
   /** Polled in each so many rounds. */
   readonly rounds: number;
-  read(state: State, signal: AbortSignal): Promise<Partial<State>>;
+  read(state: State, get: Get): Promise<Partial<State>>;
 }
 
 const sources = {
-  overview: {
-    rounds: 1,
-    read: async (_, signal) => ({ overview: await ask<Overview>('GET', '/overview', { signal }) }),
-  },
+  overview: { rounds: 1, read: async (_, get) => ({ overview: await get('/overview') }) },
   samples: {
     rounds: 1,
-    async read(state, signal) {
-      const after = state.samples.at(-1)?.atMs ?? 0;
-      const { samples } = await ask<SampleList>('GET', `/samples?after=${after}`, { signal });
-      return { samples: [...state.samples, ...samples].slice(-samplesKept) };
+    async read({ samples: known }, get) {
+      const { samples } = await get<SampleList>(`/samples?after=${known.at(-1)?.atMs ?? 0}`);
+      return { samples: [...known, ...samples].slice(-samplesKept) };
     },
   },
   refusals: {
     rounds: 1,
-    async read({ refusals: known = [] }, signal) {
+    async read({ refusals: known = [] }, get) {
       const after = known.at(-1)?.requestId ?? '';
-      const path = `/refusals?${new URLSearchParams({ after })}`;
-      const { refusals } = await ask<RefusalList>('GET', path, { signal });
+      const { refusals } = await get<RefusalList>(`/refusals?${new URLSearchParams({ after })}`);
       return { refusals: [...known, ...refusals].slice(-refusalsKept) };
     },
   },
-  tokens: {
-    rounds: 5,
-    read: async (_, signal) => ({ tokens: await ask<TokenList>('GET', '/tokens', { signal }) }),
-  },
-  backups: {
-    rounds: 1,
-    read: async (_, signal) => ({ backups: await ask<BackupReply>('GET', '/backups', { signal }) }),
-  },
-  configuration: {
-    rounds: 60,
-    read: (_, signal) => ask<Configuration>('GET', '/configuration', { signal }),
-  },
+  tokens: { rounds: 5, read: async (_, get) => ({ tokens: await get('/tokens') }) },
+  backups: { rounds: 1, read: async (_, get) => ({ backups: await get('/backups') }) },
+  configuration: { rounds: 60, read: (_, get) => get<Configuration>('/configuration') },
 } satisfies Record<string, Source>;
 
 export type SourceName = keyof typeof sources;
@@ -133,8 +112,8 @@ export function createStore(onChange: (state: State) => void) {
   let underWay = new AbortController();
   let timer: ReturnType<typeof setTimeout> | undefined;
 
-  function set(change: Partial<State>): void {
-    state = { ...state, ...change };
+  function set(change: Partial<State>, before = state): void {
+    state = { ...before, ...change };
     onChange(state);
   }
 
@@ -146,7 +125,7 @@ export function createStore(onChange: (state: State) => void) {
 
   function endSession(error: Error): void {
     if (error.cause === 401 && isSignedIn())
-      set({ ...nothing, session: { why: sessionEnded, how: error.message } });
+      set({ session: { why: sessionEnded, how: error.message } }, nothing);
   }
 
   const isSignedIn = () => typeof state.session === 'object' && 'name' in state.session;
@@ -156,11 +135,12 @@ export function createStore(onChange: (state: State) => void) {
     underWay.abort();
     if (!isSignedIn() || document.hidden) return;
     const { signal } = (underWay = new AbortController());
+    const get: Get = (path) => ask('GET', path, { signal });
     const names = new Set<SourceName>(['overview', shown]);
     const due = [...names].map((name): Source => sources[name]);
     const reads = due
       .filter(({ rounds }) => round % rounds === 0)
-      .map((source) => source.read(state, signal));
+      .map((source) => source.read(state, get));
     try {
       const parts = await Promise.all(reads);
       if (signal.aborted) return;
@@ -201,7 +181,7 @@ export function createStore(onChange: (state: State) => void) {
         begin(await ask<Session>('GET', '/session'), notice);
       } catch (error) {
         const { cause, message } = error as Error;
-        if (cause === 401) return set({ ...nothing, session: { why: notice, how: message } });
+        if (cause === 401) return set({ session: { why: notice, how: message } }, nothing);
         set({ trouble: error as Error });
         setTimeout(() => void this.resume(notice), everyMs);
       }

@@ -29,6 +29,10 @@ export function h(type: unknown, props: object, ...children: Children[]): VNode 
   return createElement(type as string, props, ...children) as VNode;
 }
 
+export function quiet(text: string): VNode {
+  return h('span', { class: 'quiet' }, text);
+}
+
 export function localText(time: Time): string {
   return new Date(time).toLocaleString('sv-SE');
 }
@@ -43,7 +47,7 @@ export function When({ time }: { time: Time }) {
 }
 
 export function Distance({ time, or = '' }: { time: Time | null; or?: string }) {
-  if (time === null) return h('span', { class: 'quiet' }, or);
+  if (time === null) return quiet(or);
   const title = `${localText(time)} (${utcText(time)})`;
   return h('time', { dateTime: time, title }, distanceText(time, Date.now()));
 }
@@ -53,7 +57,7 @@ const unseen = /([[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]--[\u200c\u200d\u{e0020}-\u{e007f}]]
 
 /** A text of a client, with each invisible character as its code point. */
 export function ExactText({ text }: { text: string }) {
-  if (text === '') return h('span', { class: 'quiet' }, '(empty)');
+  if (text === '') return quiet('(empty)');
   const pieces = text.split(unseen).map((piece, index) => {
     if (index % 2 === 0) return piece;
     const codePoint = piece.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0');
@@ -112,8 +116,7 @@ export function table<Row>({ caption, columns, rows, rowKey }: TableProps<Row>):
     { class: 'card', role: 'region', 'aria-label': caption, tabIndex: 0 },
     h(
       'table',
-      {},
-      h('caption', { class: 'unseen' }, caption),
+      { 'aria-label': caption },
       h('thead', {}, h('tr', {}, heads)),
       h('tbody', {}, rows.map(rowOf)),
     ),
