@@ -67,7 +67,7 @@ export function openRefresh({ read, everyMs, retryMs, againMs, staleMs, onError 
       if (ageMs > everyMs && fault === undefined) void readOnce();
       return ageMs > staleMs;
     },
-    /** Whether the timers of a busy thread alone have kept it from reading: `again` is soon done. */
+    /** Whether a busy thread alone has kept its timer from reading: `again` is soon done. */
     isLate: () => fault === undefined && performance.now() - beganMs < everyMs,
     /** The error of the last read that has ended; undefined if the read has succeeded. */
     fault: () => fault,

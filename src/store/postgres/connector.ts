@@ -7,8 +7,8 @@ export type Connector = ReturnType<typeof openConnector>;
 
 /**
  * @param callMs time for a call: for each statement, and for all hosts to answer
- * @param isReader whether the one host may be a standby. Of several hosts, the one that takes writes
- * is wanted: a standby may lack the last plants.
+ * @param isReader whether the one host may be a standby. Of several hosts, the one that takes
+ * writes is wanted: a standby may lack the last plants.
  */
 export function openConnector(
   location: PostgresLocation,
@@ -27,8 +27,8 @@ export function openConnector(
   return {
     callMs,
     /**
-     * Opens a session on a host that takes writes, or is to be read. The host that was found last comes first, unless
-     * it was passed over; then the others in turn.
+     * Opens a session on a host that takes writes, or is to be read. The host that was found last
+     * comes first, unless it was passed over; then the others in turn.
      *
      * @throws StoreError (`unavailable`). The cause is a `StoreOpenError` if a retry cannot help,
      * such as after a wrong password.

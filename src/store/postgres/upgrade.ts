@@ -23,9 +23,9 @@ export async function outdatedPostgres(location: PostgresLocation): Promise<numb
 }
 
 /**
- * Builds the index of plants beside running services, and upgrades the tables in one transaction. A
- * statement that waits for a lock on a table holds up all later readers of the table, so it gives up
- * after `limits.postgres.upgradeLockMs`. Services of an earlier version go on, and can start.
+ * Builds the index of plants beside running services, and upgrades the tables in one transaction.
+ * A statement that waits for a lock on a table holds up all later readers of the table, so it gives
+ * up after `limits.postgres.upgradeLockMs`. Services of an earlier version go on, and can start.
  *
  * @returns if the tables are in use, by which sessions
  * @throws StoreOpenError, StoreError
@@ -65,9 +65,9 @@ async function upgradeTables(query: Query): Promise<void> {
 }
 
 /**
- * Builds an index without stopping creates, as an index that is built in a transaction does. A build
- * that was cut leaves an index that is not valid. The transaction makes the index where the server
- * builds none beside creates, such as for a partitioned table.
+ * Builds an index without stopping creates: an index that is built in a transaction stops them. A
+ * build that was cut leaves an index that is not valid. The transaction makes the index where the
+ * server builds none beside creates, such as for a partitioned table.
  */
 async function buildIndex(location: PostgresLocation): Promise<void> {
   const ms = limits.postgres.upgradeStepMs;
