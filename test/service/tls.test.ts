@@ -6,7 +6,7 @@ import { request } from 'node:https';
 import { connect as connectPlain } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { after, type TestContext, test } from 'node:test';
+import { after, type TestContext } from 'node:test';
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
 import { limits } from '../../src/limits.ts';
 import { type Certificate, makeAuthority, withoutOpenssl } from '../helpers/certificates.ts';
@@ -21,8 +21,10 @@ import {
 } from '../helpers/program.ts';
 import { rawRequest } from '../helpers/raw.ts';
 import { runHere } from '../helpers/run-here.ts';
+import { testWith } from '../helpers/skips.ts';
 
 const skip = withoutOpenssl();
+const test = testWith({ skip });
 const folder = await temporaryFolder({ after });
 const forLocalhost = ['-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'];
 const authority = skip === false ? makeAuthority(folder, 'authority') : undefined;
@@ -94,9 +96,7 @@ async function get(url: string, options: object = {}): Promise<string> {
   return text(reply);
 }
 
-test('creates are stored over TLS 1.2 and 1.3, and not over an older version', {
-  skip,
-}, async (t) => {
+test('creates are stored over TLS 1.2 and 1.3, and not over an older version', async (t) => {
   const { port, plantsUrl } = await start(t, ...flagsFor(certificateFor('versions')));
   assert.match(plantsUrl, /^https:/);
   for (const [index, version] of (['TLSv1.2', 'TLSv1.3'] as const).entries()) {
@@ -109,7 +109,7 @@ test('creates are stored over TLS 1.2 and 1.3, and not over an older version', {
   await assert.rejects(connectTo(t, port, old), /alert protocol version/);
 });
 
-test('a client without TLS is told so', { skip }, async (t) => {
+test('a client without TLS is told so', async (t) => {
   const { port } = await start(t, ...flagsFor(certificateFor('plain')));
   const socket = connectPlain(port, '127.0.0.1');
   socket.write(plant(1));
@@ -119,9 +119,8 @@ test('a client without TLS is told so', { skip }, async (t) => {
   );
 });
 
-test('a connection that sends nothing is closed without a reply, before the handshake and behind it', {
-  skip: skip || takesNoCode,
-}, async (t) => {
+test('a connection that sends nothing is closed without a reply, before the handshake and behind it', async (t) => {
+  if (takesNoCode) return t.skip(takesNoCode);
   const { port } = await startServer(
     t,
     await storePath(t),
@@ -133,9 +132,7 @@ test('a connection that sends nothing is closed without a reply, before the hand
   assert.deepEqual([await text(plain), await text(secure)], ['', '']);
 });
 
-test('a renewed certificate is taken up at a SIGHUP, and no connection is dropped', {
-  skip,
-}, async (t) => {
+test('a renewed certificate is taken up at a SIGHUP, and no connection is dropped', async (t) => {
   const [files, newer] = [certificateFor('renewed'), certificateFor('newer')];
   const { port, child, logged } = await start(t, ...flagsFor(files));
   const open = await connectTo(t, port);
@@ -151,9 +148,7 @@ test('a renewed certificate is taken up at a SIGHUP, and no connection is droppe
   assert.equal((await connectTo(t, port)).getPeerCertificate().subject.CN, 'newer');
 });
 
-test('files that do not fit leave the certificate in force, and the log says why', {
-  skip,
-}, async (t) => {
+test('files that do not fit leave the certificate in force, and the log says why', async (t) => {
   const files = certificateFor('kept');
   const { port, child, logged } = await start(t, ...flagsFor(files));
   copyFileSync(certificateFor('other').key, files.key);
@@ -164,7 +159,7 @@ test('files that do not fit leave the certificate in force, and the log says why
   assert.equal((await connectTo(t, port)).getPeerCertificate().subject.CN, 'kept');
 });
 
-test('a start with files that do not fit is an error that names the file', { skip }, async () => {
+test('a start with files that do not fit is an error that names the file', async () => {
   const [files, other] = [certificateFor('start'), certificateFor('start-other')];
   const empty = join(folder, 'empty.pem');
   writeFileSync(empty, '');
@@ -199,9 +194,7 @@ test('a start with files that do not fit is an error that names the file', { ski
   assert.equal(code, 2);
 });
 
-test('the port for operators is encrypted by itself, and tells when certificates expire', {
-  skip,
-}, async (t) => {
+test('the port for operators is encrypted by itself, and tells when certificates expire', async (t) => {
   const files = certificateFor('operators');
   const { opsUrl, plantsUrl } = await start(t, ...flagsFor(files, 'ops-'));
   assert.match(plantsUrl, /^http:/);
@@ -216,7 +209,7 @@ test('the port for operators is encrypted by itself, and tells when certificates
   );
 });
 
-test('doctor and healthcheck know the certificates', { skip }, async (t) => {
+test('doctor and healthcheck know the certificates', async (t) => {
   const files = certificateFor('known');
   const { opsUrl } = await start(t, ...flagsFor(files, 'ops-'));
   const port = new URL(opsUrl).port;
@@ -256,9 +249,7 @@ test('doctor and healthcheck know the certificates', { skip }, async (t) => {
   assert.match((await examine(...flagsFor(past)))[0] ?? '', /"error","says":".*has expired at/);
 });
 
-test('handshakes that stand still keep no client away, and end with the service', {
-  skip,
-}, async (t) => {
+test('handshakes that stand still keep no client away, and end with the service', async (t) => {
   const server = await start(t, ...flagsFor(certificateFor('still')));
   const still = await Promise.all(
     Array.from({ length: limits.http.handshakesMax + 10 }, async (_, index) => {
