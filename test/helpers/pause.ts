@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { watch } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** Short beside what a test waits for, and long beside what it costs to ask. */
@@ -47,4 +48,15 @@ export async function untilInForce(
     assert(found > 0 || isEarly || got === 503, `${got} for a request after ${sentMs} ms`);
     if (found === 0) await pause(signal);
   }
+}
+
+/** Resolves with the first such name that is made or changed in the folder from now on. */
+export function nameIn(folder: string, isOne = (_: string) => true): Promise<string> {
+  return new Promise((resolve) => {
+    const watcher = watch(folder, (_, name) => {
+      if (name === null || !isOne(name)) return;
+      watcher.close();
+      resolve(name);
+    });
+  });
 }

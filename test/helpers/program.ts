@@ -64,17 +64,21 @@ export interface Ended {
 type Variables = Readonly<Record<string, string>>;
 
 /** Runs a command of the real program to its end. */
-export async function runProgram(
-  args: readonly string[],
-  variables: Variables = {},
-): Promise<Ended> {
-  const child = startProgram(args, variables);
-  const [stdout, stderr] = await Promise.all([
-    text(child.stdout),
-    text(child.stderr),
-    once(child, 'exit'),
-  ]);
+export function runProgram(...started: Parameters<typeof startProgram>): Promise<Ended> {
+  return endOf(startProgram(...started));
+}
+
+async function endOf(child: ReturnType<typeof startProgram>): Promise<Ended> {
+  const exit = once(child, 'exit');
+  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), exit]);
   return { code: child.exitCode, stdout, stderr };
+}
+
+/** Starts a command of the real program, which is killed when the test ends. */
+export function startInTest(owner: Owner, ...started: Parameters<typeof startProgram>) {
+  const child = startProgram(...started);
+  owner.after(() => child.kill('SIGKILL'));
+  return { child, ended: endOf(child) };
 }
 
 /** A running server, and what it takes to talk to it. */

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { TestContext } from 'node:test';
+import { type TestContext, type TestOptions, test } from 'node:test';
 
 /** `.ci/run` says so where it finds that everything can be had. */
 export const skipsAreForbidden = process.env['TEST_SKIPS'] === 'forbidden';
@@ -10,4 +10,9 @@ export const skipsAreForbidden = process.env['TEST_SKIPS'] === 'forbidden';
 export function skipVisibly(t: TestContext, why: string): void {
   assert(!skipsAreForbidden, why);
   t.skip(why);
+}
+
+/** `test` with the same options for each test of a file. */
+export function testWith(options: TestOptions) {
+  return (what: string, check: (t: TestContext) => Promise<void>) => test(what, options, check);
 }

@@ -1,19 +1,18 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
 import { cpuUs } from '../../bench/process-stats.ts';
 import { runProgram, startServer, storePath, token } from '../helpers/program.ts';
 import { rawRequest } from '../helpers/raw.ts';
+import { testWith } from '../helpers/skips.ts';
 import { connectCrowd, untilAnswered } from './crowd.ts';
 import { scale } from './scale.ts';
 
-const skip =
-  process.platform === 'linux' ? false : 'file descriptors are only limited in this way on Linux';
+const test = testWith({
+  skip: process.platform !== 'linux' && 'file descriptors are only limited in this way on Linux',
+});
 const variables = { PLANT_STORE_TOKEN: token, OPEN_FILES: '64', PLANT_STORE_OPS_PORT: 'off' };
 const plant = (id: number) => rawRequest(`{"id":${id},"name":"Alder"}`);
 
-test('with 64 file descriptors and more clients than that, some are served, and all once connections go', {
-  skip,
-}, async (t) => {
+test('with 64 file descriptors and more clients than that, some are served, and all once connections go', async (t) => {
   const count = scale({ short: 200, long: 2_000 });
   const rounds = scale({ short: 2, long: 20 });
   const server = await startServer(t, await storePath(t), [], variables);
@@ -57,9 +56,7 @@ async function untilServed(port: number, owner: Parameters<typeof connectCrowd>[
   }
 }
 
-test('too few file descriptors are an error at the start that says what would do', {
-  skip,
-}, async (t) => {
+test('too few file descriptors are an error at the start that says what would do', async (t) => {
   const store = await storePath(t);
   const few = await runProgram(['serve', '--store', `sqlite:${store}`], {
     ...variables,

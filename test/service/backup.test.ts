@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { once } from 'node:events';
 import {
   copyFileSync,
   existsSync,
@@ -14,18 +13,18 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { text } from 'node:stream/consumers';
 import { after, type TestContext, test } from 'node:test';
 import { readManifest } from '../../src/backup/manifest.ts';
 import { namesIn, newStore } from '../helpers/backups.ts';
 import { flip, offsetOf } from '../helpers/damage.ts';
 import { keepCreating } from '../helpers/load.ts';
 import { mounted } from '../helpers/mounts.ts';
+import { nameIn } from '../helpers/pause.ts';
 import {
   create,
   type Owner,
   oneThread,
-  startProgram,
+  startInTest,
   startServer,
   storePath,
   temporaryFolder,
@@ -105,10 +104,8 @@ test('a backup under load is of one moment, has every plant acknowledged before,
   await done('verify', path);
   await done('verify', '--against', path, ...on(store));
   const held = new Set(storedPlants(path).map(([id]) => Number(id)));
-  assert.deepEqual(
-    before.filter((id) => !held.has(id)),
-    [],
-  );
+  const missing = before.filter((id) => !held.has(id));
+  assert.deepEqual(missing, []);
 });
 
 test('a store restored elsewhere serves: the old token is admitted, a retry is safe, new plants are stored', async (t) => {
@@ -218,9 +215,8 @@ test('verify --against finds a bit that was flipped in a name, which SQLite cann
   await done('backup', backup, ...on(store));
   const against = ['verify', '--against', backup, '--json', ...on(store)];
   const figures = { store, backup, plants: 3 };
-  assert.deepEqual(JSON.parse((await done(...against)).stdout), {
-    ...{ ...figures, changed: 0, missing: 0 },
-  });
+  const sound = { ...figures, changed: 0, missing: 0 };
+  assert.deepEqual(JSON.parse((await done(...against)).stdout), sound);
   flip(store, offsetOf(store, 'xxxxxxxxxx2'));
   alterStore(
     store,
@@ -238,11 +234,8 @@ test('verify --against finds a bit that was flipped in a name, which SQLite cann
 test('verify tells a store that is damaged, and a missing one', async (t) => {
   const store = await newStore(t, 1_000);
   flip(store, 5 * 4_096 + 3);
-  await refused(
-    /the store at .* is damaged \(.*; restore it from a backup/,
-    'verify',
-    ...on(store),
-  );
+  const says = /the store at .* is damaged \(.*; restore it from a backup/;
+  await refused(says, 'verify', ...on(store));
   await refused(/there is no store at/, 'verify', ...on(`${store}2`));
   await refused(/there is no file .*plants\.db2 to verify/, 'verify', `${store}2`);
 });
@@ -292,13 +285,8 @@ test('restore refuses while a service runs on the store, or on its source, which
   const [store, other] = [await newStore(t, 0), await newStore(t)];
   const { plantsUrl, stop } = await startServer(t, store, oneThread);
   const inUse = /another process has the store at .* open; stop the service/;
-  await refused(
-    /is a store in use and not a backup/,
-    'restore',
-    store,
-    '--overwrite',
-    ...on(other),
-  );
+  const isStore = /is a store in use and not a backup/;
+  await refused(isStore, 'restore', store, '--overwrite', ...on(other));
   for (const flags of [[], ['--overwrite']])
     await refused(inUse, 'restore', sound, ...flags, ...on(store));
   assert.equal((await create(plantsUrl, { id: 1, name: 'Alder' })).status, 200);
@@ -317,21 +305,15 @@ async function interrupted(
   { path, nth, signal }: { path: string; nth: number; signal: NodeJS.Signals },
   ...args: string[]
 ) {
-  const appeared = Promise.withResolvers<string>();
-  const watcher = watch(dirname(path), (_, name) => {
-    if (name?.includes('.unfinished-')) appeared.resolve(join(dirname(path), name));
-  });
-  const child = startProgram(args);
-  t.after(() => child.kill('SIGKILL'));
-  const ended = Promise.all([text(child.stderr), once(child, 'exit')]);
-  void ended.then(() => appeared.reject(new Error('the command has ended')));
-  const unfinished = await appeared.promise;
-  watcher.close();
+  const appeared = nameIn(dirname(path), (name) => name.includes('.unfinished-'));
+  const { child, ended } = startInTest(t, args);
+  const early = ended.then(() => assert.fail('the command has ended'));
+  const unfinished = join(dirname(path), await Promise.race([appeared, early]));
   let changes = 0;
   // Later than at the first change, the command may have been quicker.
   if (nth === 0 || !existsSync(unfinished)) child.kill(signal);
   else watch(unfinished, () => (changes += 1) === nth && child.kill(signal)).unref();
-  const [stderr] = await ended;
+  const { stderr } = await ended;
   return { signalCode: child.signalCode, stderr };
 }
 
@@ -351,10 +333,8 @@ test('a signal ends a backup at once, and leaves nothing of it', async (t) => {
       continue;
     }
     assert.equal(signalCode, signal);
-    assert.match(
-      stderr,
-      new RegExp(`^plant-store: ${signal} has stopped the backup before its end; .*\n$`),
-    );
+    const says = `^plant-store: ${signal} has stopped the backup before its end; .*\n$`;
+    assert.match(stderr, new RegExp(says));
     assert.deepEqual(namesIn(dirname(path)), []);
   }
 });
@@ -367,10 +347,8 @@ test('a signal ends a restore at once, and leaves the store as it was', async (t
     const { length } = storedPlants(path);
     if (nth > 0 && length === 100_000) continue;
     assert.equal(signalCode, signal);
-    assert.match(
-      stderr,
-      new RegExp(`${signal} has stopped the restore before its end; .*as it was`),
-    );
+    const says = `${signal} has stopped the restore before its end; .*as it was`;
+    assert.match(stderr, new RegExp(says));
     assert.deepEqual(namesIn(dirname(path)), ['plants.db']);
     assert.equal(length, 2);
   }

@@ -10,9 +10,8 @@ test('a machine that is lost during any command keeps every plant and its last g
   t.diagnostic(`to repeat it: node test/torture/disasters.ts --rounds 2 --seed ${seed}`);
   const folder = await temporaryFolder(t);
   const report = (line: string) => t.diagnostic(line);
-  const { violations, rounds, acknowledged } = await loseMachines(t, {
-    ...{ folder, rounds: 2, seed, report },
-  });
+  const run = { folder, owner: t, rounds: 2, seed, report };
+  const { violations, rounds, acknowledged } = await loseMachines(run);
   assert.deepEqual([violations, rounds], [[], 2]);
   assert(acknowledged > 2_000);
 });

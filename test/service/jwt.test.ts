@@ -29,7 +29,7 @@ import {
   temporaryFolder,
   token,
 } from '../helpers/program.ts';
-import { runHere } from '../helpers/run-here.ts';
+import { on, runHere } from '../helpers/run-here.ts';
 
 const key = await makeKey('first');
 const other = await makeKey('other');
@@ -65,10 +65,8 @@ test('a token of each provider creates plants, beside the tokens of the store', 
   assert.equal((await send(await second.token('florist'))).status, 200);
   assert.equal((await send(token)).status, 200);
 
-  const { stdout } = await runHere([
-    ...['plants', 'list', '--json', '--store', `sqlite:${server.store}`],
-    ...['--created-by', `${second.issuer} florist`],
-  ]);
+  const list = ['plants', 'list', '--json', ...on(server.store)];
+  const { stdout } = await runHere([...list, '--created-by', `${second.issuer} florist`]);
   assert.match(stdout, new RegExp(`"createdBy":"${second.issuer} florist"\\}\\n$`));
   assert.equal(stdout.split('\n').length, 2);
 });
@@ -249,21 +247,19 @@ test('with --jwt-type jwt, a token may be of the type JWT or of none', async (t)
 });
 
 test('doctor and the metrics tell whether the provider can be read', async () => {
-  const store = ['--store', `sqlite:${server.store}`];
+  const doctor = ['doctor', ...on(server.store)];
   const metrics = async () => (await fetch(`${server.opsUrl}metrics`)).text();
   while (!/^plant_store_issuer_keys_read_seconds 1\d{9}/m.test(await metrics())) await pause();
-  const well = await runHere(['doctor', ...store, ...flags]);
+  const well = await runHere([...doctor, ...flags]);
   assert.match(well.stdout, /ok +issuer +.* has 1 keys$/m);
   const recover = provider.fail();
-  const ill = await runHere(['doctor', ...store, ...flags]);
+  const ill = await runHere([...doctor, ...flags]);
   recover();
   assert.equal(ill.code, 1);
   assert.match(ill.stdout, /error +issuer +.* answers with the status 503; tokens with/);
   const misnamed = ['--jwt-issuer', `${provider.issuer}/`, '--jwt-audience', audience];
-  assert.match(
-    (await runHere(['doctor', ...store, ...misnamed])).stdout,
-    /error +issuer +.* calls itself .* to the letter/,
-  );
+  const { stdout } = await runHere([...doctor, ...misnamed]);
+  assert.match(stdout, /error +issuer +.* calls itself .* to the letter/);
 });
 
 test('an issuer with a certificate of a private authority needs NODE_EXTRA_CA_CERTS', {
@@ -271,10 +267,8 @@ test('an issuer with a certificate of a private authority needs NODE_EXTRA_CA_CE
 }, async (t) => {
   const folder = await temporaryFolder(t);
   const authority = makeAuthority(folder, 'authority');
-  const { certificate, key: keyFile } = authority.issue('localhost', [
-    '-addext',
-    'subjectAltName=DNS:localhost',
-  ]);
+  const forLocalhost = ['-addext', 'subjectAltName=DNS:localhost'];
+  const { certificate, key: keyFile } = authority.issue('localhost', forLocalhost);
   const pair = { cert: readFileSync(certificate), key: readFileSync(keyFile) };
   const issuing = createServer(pair, (request, response) => {
     const reply = request.url === '/jwks' ? { keys: [publicPart(key)] } : { issuer, jwks_uri };
@@ -287,12 +281,10 @@ test('an issuer with a certificate of a private authority needs NODE_EXTRA_CA_CE
 
   const rules = ['--jwt-issuer', issuer, '--jwt-audience', audience];
   const doctor = (variables?: Record<string, string>) =>
-    runProgram(['doctor', '--store', `sqlite:${server.store}`, ...rules], variables);
+    runProgram(['doctor', ...on(server.store), ...rules], variables);
   assert.match((await doctor()).stdout, /error +issuer +cannot read .*certificate/);
-  assert.match(
-    (await doctor({ NODE_EXTRA_CA_CERTS: authority.root })).stdout,
-    /ok +issuer +https:.* has 1 keys/,
-  );
+  const trusting = await doctor({ NODE_EXTRA_CA_CERTS: authority.root });
+  assert.match(trusting.stdout, /ok +issuer +https:.* has 1 keys/);
 });
 
 /** Signs any text as the claims. */

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { connect } from 'node:net';
 import { delimiter, join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import type { TestContext } from 'node:test';
 import { limits } from '../../src/limits.ts';
 import { withLimits } from '../helpers/faults.ts';
 import { pause } from '../helpers/pause.ts';
@@ -24,12 +24,12 @@ import {
   rawRequest,
   sendAndWaitUntilRead,
 } from '../helpers/raw.ts';
-import { skipVisibly } from '../helpers/skips.ts';
+import { skipVisibly, testWith } from '../helpers/skips.ts';
 import { lockStore, storedPlants } from '../helpers/store-file.ts';
 import { hasTerminal, startOnTerminal } from '../helpers/terminal.ts';
 
 /** What waits for the drain limit instead of an event fails by this. */
-const timeout = 20_000;
+const test = testWith({ timeout: 20_000 });
 const drainForever = withLimits({ service: { drainMs: 3_600_000 } });
 
 const alder = '{"id":1,"name":"Alder"}';
@@ -102,9 +102,7 @@ async function assertStoredAndStopped(
 }
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-  test(`${signal} ends an idle server with exit code 0, and the log is back in the one file of the store`, {
-    timeout,
-  }, async (t) => {
+  test(`${signal} ends an idle server with exit code 0, and the log is back in the one file of the store`, async (t) => {
     const store = await storePath(t);
     const server = await startServer(t, store);
     assert.equal((await create(server.plantsUrl, alder)).status, 200);
@@ -119,9 +117,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   });
 }
 
-test('idle connections, used or not, are closed at SIGTERM without waiting for the drain limit', {
-  timeout,
-}, async (t) => {
+test('idle connections, used or not, are closed at SIGTERM without waiting for the drain limit', async (t) => {
   const { server } = await start(t);
   const silent = await connectRaw(t, server.port);
   const used = await connectRaw(t, server.port);
@@ -134,9 +130,7 @@ test('idle connections, used or not, are closed at SIGTERM without waiting for t
   assert.deepEqual([await silent.closed(), await used.closed()], ['', '']);
 });
 
-test('a create whose body arrives after SIGTERM is stored and answered 200', {
-  timeout,
-}, async (t) => {
+test('a create whose body arrives after SIGTERM is stored and answered 200', async (t) => {
   const { store, server } = await start(t);
   const client = await connectRaw(t, server.port);
   const request = rawRequest(alder, expectContinue);
@@ -151,9 +145,7 @@ test('a create whose body arrives after SIGTERM is stored and answered 200', {
   await assertStoredAndStopped(client, server, store);
 });
 
-test('a connection that is open at SIGTERM serves one more create and is closed, so that no client meets a closed one', {
-  timeout,
-}, async (t) => {
+test('a connection that is open at SIGTERM serves one more create and is closed, so that no client meets a closed one', async (t) => {
   const { store, server } = await start(t);
   const client = await connectRaw(t, server.port);
   await sendAndWaitUntilRead(client);
@@ -164,9 +156,7 @@ test('a connection that is open at SIGTERM serves one more create and is closed,
   await assertStoredAndStopped(client, server, store);
 });
 
-test('connections that wait to be accepted at SIGTERM serve one create each', {
-  timeout,
-}, async (t) => {
+test('connections that wait to be accepted at SIGTERM serve one create each', async (t) => {
   const { server } = await start(t);
   server.child.kill('SIGSTOP');
   const ids = Array.from({ length: 20 }, (_, index) => 1 + index);
@@ -181,9 +171,7 @@ test('connections that wait to be accepted at SIGTERM serve one create each', {
   assert.equal(await exitCode(server), 0);
 });
 
-test('a client that never finishes its request is cut after the time to stop, and the exit code is 0', {
-  timeout,
-}, async (t) => {
+test('a client that never finishes its request is cut after the time to stop, and the exit code is 0', async (t) => {
   const { store, server } = await start(t, withLimits({ service: { drainMs: 300 } }));
   const client = await connectRaw(t, server.port);
   const request = rawRequest(alder, expectContinue);
@@ -198,9 +186,7 @@ test('a client that never finishes its request is cut after the time to stop, an
   assert.deepEqual(storedPlants(store), []);
 });
 
-test('a store that another process keeps locked does not hold up the end: the create is answered 50301', {
-  timeout,
-}, async (t) => {
+test('a store that another process keeps locked does not hold up the end: the create is answered 50301', async (t) => {
   const flags = ['--commit-timeout', '500ms'];
   const { store, server, lock, client } = await startWithWaitingCreate(t, drainForever, ...flags);
 
@@ -224,9 +210,7 @@ async function startWithWaitingCreate(t: TestContext, variables = drainForever, 
   return { store, server, lock, client };
 }
 
-test('a create that waits for its commit at SIGTERM is answered 200 when it is stored, however late SIGTERM is repeated, and its connection closes', {
-  timeout,
-}, async (t) => {
+test('a create that waits for its commit at SIGTERM is answered 200 when it is stored, however late SIGTERM is repeated, and its connection closes', async (t) => {
   const { store, server, lock, client } = await startWithWaitingCreate(t);
   const startedMs = performance.now();
   server.child.kill('SIGTERM');
@@ -245,9 +229,7 @@ for (const [what, kill, exitCode] of [
   ['SIGTERM to the process group of', (pid: number) => process.kill(-pid, 'SIGTERM'), 0],
   ['kill -9 of', (pid: number) => process.kill(pid, 'SIGKILL'), null],
 ] as const)
-  test(`${what} a launcher under an older Node is one stop of the service with a drain`, {
-    timeout,
-  }, async (t) => {
+  test(`${what} a launcher under an older Node is one stop of the service with a drain`, async (t) => {
     const olderNode = nodeOlderThanOurs();
     if (olderNode === undefined) return skipVisibly(t, 'there is no older Node in the PATH');
     const variables = { PLANT_STORE_TOKEN: token, LAUNCHER_NODE: olderNode };
@@ -265,9 +247,7 @@ for (const [what, kill, exitCode] of [
     assert.deepEqual(storedPlants(store), [[1n, 'Alder', null]]);
   });
 
-test('SIGHUP, SIGUSR1 and SIGUSR2 neither end a service without certificates nor open a debugger', {
-  timeout,
-}, async (t) => {
+test('SIGHUP, SIGUSR1 and SIGUSR2 neither end a service without certificates nor open a debugger', async (t) => {
   const server = await startServer(t, await storePath(t), oneThread);
   for (const signal of ['SIGHUP', 'SIGUSR1', 'SIGUSR2'] as const) {
     server.child.kill(signal);
@@ -279,7 +259,7 @@ test('SIGHUP, SIGUSR1 and SIGUSR2 neither end a service without certificates nor
   assert.doesNotMatch(server.stderr(), /Debugger/);
 });
 
-test('the end of its terminal stops a service with a drain', { timeout }, async (t) => {
+test('the end of its terminal stops a service with a drain', async (t) => {
   if (!hasTerminal(t)) return;
   const store = await storePath(t);
   const args = ['serve', '--port', '0', '--store', `sqlite:${store}`, ...oneThread];
@@ -289,9 +269,7 @@ test('the end of its terminal stops a service with a drain', { timeout }, async 
   while (existsSync(`${store}-wal`)) await pause();
 });
 
-test('SIGINT a moment after the first signal ends the server at once with exit code 1', {
-  timeout,
-}, async (t) => {
+test('SIGINT a moment after the first signal ends the server at once with exit code 1', async (t) => {
   const { server } = await startWithWaitingCreate(t, drainForever, '--commit-timeout', '1h');
   await signalled(t, server);
 

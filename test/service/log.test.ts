@@ -203,11 +203,10 @@ test('with the store and the log on one full disk, creates get 50301, and all go
   const rest = join(folder, 'rest');
   assert.throws(() => writeFileSync(rest, Buffer.alloc(8 * 2 ** 20)), { code: 'ENOSPC' });
   await refuse(server, 1_000);
-  for (const id of [1, 2, 3])
-    assert.deepEqual(
-      await statusAndCode(await create(server.plantsUrl, { id, name })),
-      [503, 50301],
-    );
+  for (const id of [1, 2, 3]) {
+    const refused = await create(server.plantsUrl, { id, name });
+    assert.deepEqual(await statusAndCode(refused), [503, 50301]);
+  }
   assert.equal(await statusOf(`${server.opsUrl}livez`), 200);
   const dropped = await droppedLines(server);
   assert(dropped > 0);

@@ -11,7 +11,7 @@ import type {
   SampleList,
   TokenList,
 } from '../../src/ops/contract.ts';
-import { type Answer, ask, signIn } from '../helpers/operators.ts';
+import { ask, signIn } from '../helpers/operators.ts';
 import { until } from '../helpers/pause.ts';
 import {
   create,
@@ -48,12 +48,8 @@ const shared = await startSignedIn({ after });
 
 /** A second operator who has signed in there. */
 async function signInToShared(name: string) {
-  return {
-    ...shared,
-    cookie: await signIn(shared.server, {
-      token: await storedToken(shared.store, name, { role: 'operate' }),
-    }),
-  };
+  const token = await storedToken(shared.store, name, { role: 'operate' });
+  return { ...shared, cookie: await signIn(shared.server, { token }) };
 }
 
 /** A second service at the same host, also for guesses at tokens. */
@@ -62,7 +58,13 @@ const second = await startSignedIn({ after }, ...oneThread);
 /** For tests that count the sessions, the tokens or the creates of one service. */
 const own = await startSignedIn({ after }, ...oneThread);
 
-const errorOf = ({ status, body }: Answer) => [status, body?.error];
+/** The request is refused with the code, which begins with the status. */
+async function refused(code: number, ...asked: Parameters<typeof ask>): Promise<void> {
+  const { status, body } = await ask(...asked);
+  const [, request, { headers } = {}] = asked;
+  const what = `${request} ${JSON.stringify(headers)}`;
+  assert.deepEqual([status, body?.error], [Math.floor(code / 100), code], what);
+}
 
 test('an operator signs in with his token, and out again, and then the cookie is worth nothing', async () => {
   const { server, token } = shared;
@@ -78,7 +80,7 @@ test('an operator signs in with his token, and out again, and then the cookie is
   assert.deepEqual([known.status, known.body], [200, { name: 'alice' }]);
   assert.equal((await ask(server, 'DELETE api/session', { cookie })).status, 204);
 
-  assert.deepEqual(errorOf(await ask(server, 'GET api/session', { cookie })), [401, 40150]);
+  await refused(40150, server, 'GET api/session', { cookie });
 });
 
 test('behind a proxy with TLS, the cookie is only sent over TLS', async () => {
@@ -101,12 +103,8 @@ test('without a session, nothing is answered but the sign-in', async () => {
     ...['DELETE api/session', 'DELETE api/tokens?name=alice'],
   ];
   for (const request of requests) {
-    assert.deepEqual(errorOf(await ask(server, request)), [401, 40150], request);
-    assert.deepEqual(
-      errorOf(await ask(server, request, { cookie: cookieFor(server, 'A'.repeat(43)) })),
-      [401, 40150],
-      request,
-    );
+    await refused(40150, server, request);
+    await refused(40150, server, request, { cookie: cookieFor(server, 'A'.repeat(43)) });
   }
 });
 
@@ -115,61 +113,43 @@ test('no sign-in with a token for creates, with a revoked token or with the fixe
   const revoked = await storedToken(store, 'bob', { role: 'operate' });
   alterStore(store, "UPDATE tokens SET revoked_at = 1 WHERE name = 'bob'");
   const expired = await storedToken(store, 'eve', { role: 'operate', validMs: 1 });
-  const refused: readonly [string, number, number][] = [
-    [await storedToken(store, 'app'), 403, 40350],
-    [revoked, 401, 40151],
-    [expired, 401, 40151],
-    [fixedToken, 401, 40151],
-  ];
-  for (const [token, ...expected] of refused)
-    assert.deepEqual(errorOf(await ask(server, 'POST api/session', { json: { token } })), expected);
+  const creating = await storedToken(store, 'app');
+  await refused(40350, server, 'POST api/session', { json: { token: creating } });
+  for (const token of [revoked, expired, fixedToken])
+    await refused(40151, server, 'POST api/session', { json: { token } });
 });
 
 test('whose token is revoked is signed out', async () => {
   const { server, store, cookie } = await signInToShared('leaver');
   assert.equal((await ask(server, 'GET api/overview', { cookie })).status, 200);
   await done('token', 'revoke', 'leaver', ...on(store));
-  assert.deepEqual(errorOf(await ask(server, 'GET api/overview', { cookie })), [401, 40150]);
+  await refused(40150, server, 'GET api/overview', { cookie });
 });
 
 test('a session outlives a restart, holds on another server on the same store, and ends after its time', async (t) => {
   const { server, store, cookie } = await startSignedIn(t, ...oneThread);
   const other = await startServer(t, store, oneThread);
-  assert.equal(
-    (await ask(other, 'GET api/session', { cookie: cookieFor(other, secretIn(cookie)) })).status,
-    200,
-  );
+  const elsewhere = { cookie: cookieFor(other, secretIn(cookie)) };
+  assert.equal((await ask(other, 'GET api/session', elsewhere)).status, 200);
   await other.stop();
   assert.equal(await server.stop(), 0);
 
   const next = await startServer(t, store, oneThread);
-  const nextCookie = cookieFor(next, secretIn(cookie));
-  assert.equal((await ask(next, 'GET api/session', { cookie: nextCookie })).status, 200);
+  const afterwards = { cookie: cookieFor(next, secretIn(cookie)) };
+  assert.equal((await ask(next, 'GET api/session', afterwards)).status, 200);
   alterStore(store, `UPDATE sessions SET expires_at = ${Date.now()}`);
-  assert.deepEqual(
-    errorOf(await ask(next, 'GET api/session', { cookie: nextCookie })),
-    [401, 40150],
-  );
+  await refused(40150, next, 'GET api/session', afterwards);
 });
 
 test('who signs in to a second service at the same host stays signed in to the first', async () => {
-  const [one, other] = [
-    shared,
-    {
-      ...second,
-      cookie: await signIn(second.server, { token: second.token }),
-    },
-  ];
-  const { headers } = await ask(other.server, 'DELETE api/session', {
-    cookie: `${one.cookie}; ${other.cookie}`,
-  });
-  assert.notEqual(
-    one.cookie.split('=')[0],
-    other.cookie.split('=')[0],
-    'one takes the place of the other',
-  );
-  assert(headers.get('Set-Cookie')?.startsWith(`${other.cookie.split('=')[0]}=;`));
-  assert.equal((await ask(one.server, 'GET api/session', { cookie: one.cookie })).status, 200);
+  const { server, cookie } = shared;
+  const other = await signIn(second.server, { token: second.token });
+  const both = { cookie: `${cookie}; ${other}` };
+  const { headers } = await ask(second.server, 'DELETE api/session', both);
+  const nameOf = (one: string) => one.split('=')[0];
+  assert.notEqual(nameOf(cookie), nameOf(other), 'one takes the place of the other');
+  assert(headers.get('Set-Cookie')?.startsWith(`${nameOf(other)}=;`));
+  assert.equal((await ask(server, 'GET api/session', { cookie })).status, 200);
 });
 
 test('the store holds no session that could be used, and neither does the log', async () => {
@@ -205,11 +185,7 @@ test('what another site has a browser send changes nothing', async () => {
       'DELETE api/tokens?name=target',
       'DELETE api/session',
     ])
-      assert.deepEqual(
-        errorOf(await ask(server, request, { cookie, headers, json })),
-        [403, 40301],
-        `${request} ${JSON.stringify(headers)}`,
-      );
+      await refused(40301, server, request, { cookie, headers, json });
   const own = { 'Sec-Fetch-Site': 'same-origin', Origin: new URL(server.opsUrl).origin };
   assert.deepEqual(await tokens(), before);
   assert.equal((await ask(server, 'DELETE api/session', { cookie, headers: own })).status, 204);
@@ -234,14 +210,11 @@ test('a token made in the console creates plants within 2 seconds, is listed, an
     ['app/1%', 'create', 'valid', null, 'alice'],
   );
   assert.equal(Date.parse(listed.expiresAt) - Date.parse(listed.createdAt), 30 * 86_400_000);
-  assert.deepEqual(
-    errorOf(await ask(server, 'POST api/tokens', { cookie, json: wish })),
-    [409, 40900],
-  );
+  await refused(40900, server, 'POST api/tokens', { cookie, json: wish });
 
   const path = `tokens?name=${encodeURIComponent('app/1%')}`;
   assert.equal((await ask(server, `DELETE api/${path}`, { cookie })).status, 204);
-  assert.deepEqual(errorOf(await ask(server, `DELETE api/${path}`, { cookie })), [404, 40450]);
+  await refused(40450, server, `DELETE api/${path}`, { cookie });
   await until(send, ({ status }) => status === 401);
   await server.logged((stderr) =>
     /"operator":"alice","token":"app\/1%".*a token was revoked/.test(stderr),
@@ -262,12 +235,10 @@ test('a plant is shown with when it came and by which token; its id is exact', a
     createdBy: 'environment',
   });
   assert(Math.abs(Date.parse(createdAt) - Date.now()) < 60_000, createdAt);
-  for (const id of ['1', '-5'])
-    assert.deepEqual(
-      (await ask(server, `GET api/plants?id=${id}`, { cookie })).body.plants,
-      [],
-      id,
-    );
+  for (const id of ['1', '-5']) {
+    const { body } = await ask(server, `GET api/plants?id=${id}`, { cookie });
+    assert.deepEqual(body.plants, [], id);
+  }
   for (const id of ['x', '9223372036854775808', '1.0']) {
     const { status, body } = await ask(server, `GET api/plants?id=${id}`, { cookie });
     assert.deepEqual([status, body.error], [400, 40051], id);
@@ -281,18 +252,14 @@ test('the console has a page, whose scripts the browser can run, and no other fi
     fetch(new URL(path, server.opsUrl), { headers });
   const page = await get('/');
   assert.equal(page.headers.get('Content-Type'), 'text/html; charset=utf-8');
-  assert.match(
-    page.headers.get('Content-Security-Policy') ?? '',
-    /script-src 'self' 'sha256-[A-Za-z0-9+/]{43}=';/,
-  );
+  const policy = page.headers.get('Content-Security-Policy') ?? '';
+  assert.match(policy, /script-src 'self' 'sha256-[A-Za-z0-9+/]{43}=';/);
   const [, script = ''] = /<script type="module" src="(.*?)"/.exec(await page.text()) ?? [];
 
   const module = await get(script);
   assert.equal(module.headers.get('Content-Type'), 'text/javascript; charset=utf-8');
-  assert.equal(
-    (await get(script, { 'If-None-Match': module.headers.get('ETag') ?? '' })).status,
-    304,
-  );
+  const unchanged = { 'If-None-Match': module.headers.get('ETag') ?? '' };
+  assert.equal((await get(script, unchanged)).status, 304);
   const folder = new URL('../../src/ops/console/page/', import.meta.url);
   const sources = readdirSync(folder).filter((name) => name.endsWith('.ts'));
   let typed = 0;
@@ -320,19 +287,15 @@ test('a token is rotated in the console: both secrets are listed with figures of
   const send = (token: string, id: number) =>
     create(server.plantsUrl, { id, name: 'Fir' }, { Authorization: `Bearer ${token}` });
   assert.equal((await send(old, 21)).status, 200);
-  const rotate = (json: unknown) => ask(server, 'POST api/tokens/rotation', { cookie, json });
+  const rotation = 'POST api/tokens/rotation';
   const wish = { name: 'turning', graceHours: 1.5, expiresInDays: 30 };
-  const { status, body } = await rotate(wish);
+  const { status, body } = await ask(server, rotation, { cookie, json: wish });
   assert.equal(status, 201);
   const inHours = (time: string) => Math.round((Date.parse(time) - Date.now()) / 360_000) / 10;
-  assert.deepEqual(
-    [body.name, inHours(body.previousUntil), inHours(body.expiresAt)],
-    ['turning', 1.5, 720],
-  );
-  assert.deepEqual(
-    [(await send(body.token, 22)).status, (await send(body.token, 21.5)).status],
-    [200, 400],
-  );
+  const told = [body.name, inHours(body.previousUntil), inHours(body.expiresAt)];
+  assert.deepEqual(told, ['turning', 1.5, 720]);
+  assert.equal((await send(body.token, 22)).status, 200);
+  assert.equal((await send(body.token, 21.5)).status, 400);
   const list = async () => {
     const { tokens } = (await ask(server, 'GET api/tokens', { cookie })).body as TokenList;
     return tokens
@@ -345,8 +308,9 @@ test('a token is rotated in the console: both secrets are listed with figures of
   ];
   await until(list, (told) => JSON.stringify(told) === JSON.stringify(expected));
   const wrong = [{ ...wish, graceHours: -1 }, { name: 'turning' }, { ...wish, expiresInDays: 0 }];
-  for (const one of wrong) assert.deepEqual(errorOf(await rotate(one)), [400, 40050]);
-  assert.deepEqual(errorOf(await rotate({ ...wish, name: 'nobody' })), [404, 40450]);
+  for (const json of wrong) await refused(40050, server, rotation, { cookie, json });
+  const unknown = { ...wish, name: 'nobody' };
+  await refused(40450, server, rotation, { cookie, json: unknown });
   assert(!server.stderr().includes(body.token));
 });
 

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -14,7 +13,7 @@ import { pause } from '../helpers/pause.ts';
 import {
   create,
   oneThread,
-  startProgram,
+  startInTest,
   startServer,
   startServerOnNewStore,
   storePath,
@@ -291,11 +290,8 @@ test('a service that starts is not ready before its port for clients is open', a
   for (let starts = 0; starts < 3; starts += 1) {
     const [port, opsPort] = [await freePort(), await freePort()];
     const ports = ['--port', `${port}`, '--ops-port', `${opsPort}`];
-    const child = startProgram(['serve', '--store', `sqlite:${store}`, ...ports], {
-      PLANT_STORE_TOKEN: token,
-    });
-    t.after(() => child.kill('SIGKILL'));
-    const exit = once(child, 'exit');
+    const variables = { PLANT_STORE_TOKEN: token };
+    const { child, ended } = startInTest(t, ['serve', ...on(store), ...ports], variables);
     const isReady = () =>
       fetch(`http://127.0.0.1:${opsPort}/readyz`).then(
         ({ ok }) => ok,
@@ -305,6 +301,6 @@ test('a service that starts is not ready before its port for clients is open', a
     const reply = await create(`http://127.0.0.1:${port}/plants`, { id: 1, name: 'Alder' });
     assert.equal(reply.status, 200);
     child.kill();
-    await exit;
+    await ended;
   }
 });

@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { after, test } from 'node:test';
 import { withLimits } from '../helpers/faults.ts';
 import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
@@ -10,10 +8,11 @@ import { untilRow } from '../helpers/postgres-pair.ts';
 import {
   childrenOf,
   runProgram,
-  startProgram,
+  startInTest,
   takesNoCode,
   temporaryFolder,
 } from '../helpers/program.ts';
+import { failed } from '../helpers/run-here.ts';
 
 const server = await startPostgres({ after });
 
@@ -89,16 +88,16 @@ test('SIGTERM ends prove with 1, and leaves neither a schema nor a process behin
   skip: process.platform === 'linux' ? false : 'the children of a process are read from /proc',
 }, async (t) => {
   const url = await server.makeDatabase();
-  const child = startProgram(['prove', '--store', url], withLimits({ prove: { seconds: 3_600 } }));
-  t.after(() => child.kill('SIGKILL'));
-  const printed = Promise.all([text(child.stderr), once(child, 'exit')]);
+  const long = withLimits({ prove: { seconds: 3_600 } });
+  const { child, ended } = startInTest(t, ['prove', '--store', url], long);
   const inserts = `query LIKE '%INSERT INTO plants%' AND datname = '${nameOfDatabase(url)}'`;
   await untilRow(server, `SELECT 1 FROM pg_stat_activity WHERE ${inserts}`);
   const children = childrenOf(child.pid);
   child.kill('SIGTERM');
-  const [stderr] = await printed;
-  assert.equal(child.exitCode, 1);
-  assert.equal(stderr, 'plant-store: stopped by SIGTERM before its time; nothing is left behind\n');
+  failed(
+    await ended,
+    /^plant-store: stopped by SIGTERM before its time; nothing is left behind\n$/,
+  );
   assert.deepEqual(await scratchSchemas(url), []);
   for (const pid of children) assert.throws(() => process.kill(pid, 0), { code: 'ESRCH' });
 });

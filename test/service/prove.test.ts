@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { existsSync, readdirSync, watch, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { withLimits } from '../helpers/faults.ts';
 import { mounted } from '../helpers/mounts.ts';
@@ -10,7 +8,7 @@ import {
   childrenOf,
   type Ended,
   runProgram,
-  startProgram,
+  startInTest,
   takesNoCode,
   temporaryFolder,
 } from '../helpers/program.ts';
@@ -116,30 +114,28 @@ test('SIGTERM while the service creates plants ends prove with 1, and leaves nei
 }, async (t) => {
   const folder = await temporaryFolder(t);
   const args = ['prove', '--store', `sqlite:${join(folder, 'plants.db')}`];
-  const child = startProgram(args, briefly(3_600));
-  t.after(() => child.kill('SIGKILL'));
-  const printed = Promise.all([text(child.stderr), once(child, 'exit')]);
+  const { child, ended } = startInTest(t, args, briefly(3_600));
   const created = Promise.withResolvers<void>();
   const watcher = watch(folder, { recursive: true }, (_, name) => {
     if (name?.endsWith('plants.db-wal')) created.resolve();
   });
-  await Promise.race([created.promise, printed]);
+  await Promise.race([created.promise, ended]);
   watcher.close();
   const children = childrenOf(child.pid);
   child.kill('SIGTERM');
-  const [stderr] = await printed;
-  assert.equal(child.exitCode, 1);
-  assert.equal(stderr, 'plant-store: stopped by SIGTERM before its time; nothing is left behind\n');
+  failed(
+    await ended,
+    /^plant-store: stopped by SIGTERM before its time; nothing is left behind\n$/,
+  );
   assert.deepEqual(readdirSync(folder), []);
   assert.equal(children.length, 1);
   for (const pid of children) assert.throws(() => process.kill(pid, 0), { code: 'ESRCH' });
 });
 
 test('prove needs a folder that it may write, with room, and says so', async (t) => {
-  failed(
-    await prove('/proc'),
-    /: cannot make a folder in \/proc \(.*\); run this as the user that the store belongs to, or name /,
-  );
+  const says =
+    /: cannot make a folder in \/proc \(.*\); run this as the user that the store belongs to, or name /;
+  failed(await prove('/proc'), says);
 
   const small = mounted(t, 'size=32m');
   if (small === undefined) return;

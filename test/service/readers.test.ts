@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
-import { smallLog, withLimits } from '../helpers/faults.ts';
+import { smallLog, statusAndCode, withLimits } from '../helpers/faults.ts';
 import {
   create,
   createdAtLast,
@@ -14,7 +14,7 @@ import {
   storePath,
   takesNoCode,
 } from '../helpers/program.ts';
-import { runHere } from '../helpers/run-here.ts';
+import { done, on } from '../helpers/run-here.ts';
 import { addPlants, alterStore, storedPlants, walSalt } from '../helpers/store-file.ts';
 
 /*
@@ -81,9 +81,7 @@ test('a reader that does not end lets the log grow to its limit: creates get 503
   const name = 'leaf '.repeat(20_000);
   const refusedWith = async (id: number) => {
     const reply = await create(plantsUrl, { id, name });
-    return reply.status === 200
-      ? undefined
-      : [reply.status, ((await reply.json()) as { error: number }).error];
+    return reply.status === 200 ? undefined : statusAndCode(reply);
   };
 
   let id = 1;
@@ -95,7 +93,7 @@ test('a reader that does not end lets the log grow to its limit: creates get 503
   const says =
     /the WAL has grown to 16 MiB, because another program has been reading .* refused until that program ends/;
   await logged((stderr) => says.test(stderr));
-  assert.equal((await runHere(['token', 'create', 'other', '--store', `sqlite:${store}`])).code, 0);
+  await done('token', 'create', 'other', ...on(store));
 
   await reader.end();
 
@@ -109,7 +107,7 @@ test('plants list, whose output is not read, holds nothing in the WAL, and print
   const store = await storePath(t);
   const server = await startServer(t, store, oneThread);
   addPlants(store, 20_000);
-  const list = startProgram(['plants', 'list', '--limit', '1000000', '--store', `sqlite:${store}`]);
+  const list = startProgram(['plants', 'list', '--limit', '1000000', ...on(store)]);
   t.after(() => list.kill('SIGKILL'));
   await once(list.stdout, 'readable');
 

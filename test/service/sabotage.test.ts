@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import type { TestContext } from 'node:test';
 import { assertEndsByItself, plant, sabotaging, statusAndCode } from '../helpers/faults.ts';
 import { pause, until } from '../helpers/pause.ts';
 import {
@@ -16,7 +16,10 @@ import {
   temporaryFolder,
 } from '../helpers/program.ts';
 import { failed, on, runHere } from '../helpers/run-here.ts';
+import { testWith } from '../helpers/skips.ts';
 import { storedPlants } from '../helpers/store-file.ts';
+
+const test = testWith({ skip: takesNoCode });
 
 /** A server on a new store that can be sabotaged from within. @see ../helpers/sabotage.ts */
 async function startSabotaged(t: TestContext, kind: string, ...args: string[]) {
@@ -58,9 +61,7 @@ async function assertNothingIsLost(
   assert.deepEqual(stored(), sent);
 }
 
-test('while the disk does not return from a sync, creates get 50301 in bounded time; when it goes on, so does the service', {
-  skip: takesNoCode,
-}, async (t) => {
+test('while the disk does not return from a sync, creates get 50301 in bounded time; when it goes on, so does the service', async (t) => {
   const server = await startHanging(t);
   assert.deepEqual(await statusAndCode(await create(server.plantsUrl, plant(3))), [503, 50301]);
 
@@ -71,9 +72,7 @@ test('while the disk does not return from a sync, creates get 50301 in bounded t
   await assertNothingIsLost(t, server, [1, 2, 3], [1, 3]);
 });
 
-test('a service whose disk hangs for good still stops in bounded time, with exit code 1, and loses nothing', {
-  skip: takesNoCode,
-}, async (t) => {
+test('a service whose disk hangs for good still stops in bounded time, with exit code 1, and loses nothing', async (t) => {
   const server = await startHanging(t);
 
   assert.equal(await server.stop(), 1);
@@ -86,9 +85,7 @@ for (const [kind, says] of [
   ['thread for checkpoints ends', /the thread for checkpoints has ended/],
   ['thread for checkpoints throws', /thrown by the test/],
 ] as const) {
-  test(`when the ${kind}, the service ends with exit code 1 and nothing is lost`, {
-    skip: takesNoCode,
-  }, async (t) => {
+  test(`when the ${kind}, the service ends with exit code 1 and nothing is lost`, async (t) => {
     const server = await startSabotaged(t, kind);
     server.sabotage();
     const sent: number[] = [];
@@ -107,7 +104,7 @@ for (const [kind, says] of [
   ['HTTP thread hangs', /an HTTP thread has not answered for \d/],
   ['disk hangs', /the last stored test write was \d/],
 ] as const) {
-  test(`while a ${kind}, the service is not ready`, { skip: takesNoCode }, async (t) => {
+  test(`while a ${kind}, the service is not ready`, async (t) => {
     const server = await startSabotaged(t, kind, '--http-threads', '2');
     const probe = async () => {
       const reply = await fetch(`${server.opsUrl}readyz`);
@@ -124,22 +121,18 @@ for (const [kind, says] of [
   });
 }
 
-test('when a thread that serves clients ends, the service ends with exit code 1', {
-  skip: takesNoCode,
-}, async (t) => {
+test('when a thread that serves clients ends, the service ends with exit code 1', async (t) => {
   const server = await startSabotaged(t, 'HTTP thread ends', '--http-threads', '2');
   server.sabotage();
   await assertEndsByItself(server, /an HTTP thread has ended/);
 });
 
-test('a start that fails in a thread says so in one line', { skip: takesNoCode }, async (t) => {
+test('a start that fails in a thread says so in one line', async (t) => {
   const args = ['serve', '--port', '0', ...on(await storePath(t))];
   failed(await runProgram(args, sabotaging('store is locked for threads')), /: locked\n$/);
 });
 
-test('a clock that is set back a year while the service runs changes no outcome', {
-  skip: takesNoCode,
-}, async (t) => {
+test('a clock that is set back a year while the service runs changes no outcome', async (t) => {
   const server = await startSabotaged(t, 'clock is a year back');
   const args = ['--store', `sqlite:${server.store}`];
   const made = await runHere(['token', 'create', 'greenhouse', '--expires', '90d', ...args]);
@@ -150,10 +143,8 @@ test('a clock that is set back a year while the service runs changes no outcome'
 
   assert.equal((await create(server.plantsUrl, plant(2), authorization)).status, 200);
   assert.equal((await create(server.plantsUrl, plant(3), authorization)).status, 200);
-  assert.deepEqual(
-    await statusAndCode(await create(server.plantsUrl, { id: 3, name: 'another' })),
-    [400, 40004],
-  );
+  const other = await create(server.plantsUrl, { id: 3, name: 'another' });
+  assert.deepEqual(await statusAndCode(other), [400, 40004]);
   assert.equal((await runHere(['token', 'revoke', 'greenhouse', ...args])).code, 0);
   await until(
     () => create(server.plantsUrl, plant(3), authorization),

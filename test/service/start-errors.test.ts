@@ -25,14 +25,13 @@ import {
   type Ended,
   oneThread,
   programInShell,
-  type RunningServer,
   runProgram,
   startServer,
   storePath,
   temporaryFolder,
   token,
 } from '../helpers/program.ts';
-import { runHere } from '../helpers/run-here.ts';
+import { on, runHere } from '../helpers/run-here.ts';
 import { alterStore, makeStore, newStore, storedPlants } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
 
@@ -45,9 +44,9 @@ function assertOneLine({ code, stdout, stderr }: Ended, expectedCode: number, li
   assert.equal(code, expectedCode);
 }
 
-function database(path: string, sql: string): void {
-  using db = new DatabaseSync(path);
-  db.exec(sql);
+/** Runs a command here, which ends with one line that says so. */
+async function refused(line: RegExp, code: number, ...run: Parameters<typeof runHere>) {
+  assertOneLine(await runHere(...run), code, line);
 }
 
 /** Starts that cannot work: what is put into an empty folder, and the store to start on in it. */
@@ -65,14 +64,14 @@ const badStores: Record<string, { path: string; prepare(folder: string): void; s
   'that is a database of another program': {
     path: 'other.db',
     prepare: (folder) =>
-      database(join(folder, 'other.db'), 'CREATE TABLE plants (id INTEGER PRIMARY KEY)'),
+      alterStore(join(folder, 'other.db'), 'CREATE TABLE plants (id INTEGER PRIMARY KEY)'),
     says: /other\.db is an SQLite database of another program/,
   },
   'whose plants have no primary key, and a column more': {
     path: 'plants.db',
     prepare(folder) {
       makeStore(join(folder, 'plants.db'));
-      database(
+      alterStore(
         join(folder, 'plants.db'),
         `DROP TABLE plants; CREATE TABLE "plants" (id INTEGER, name text not null, tag TEXT,
            created_at INTEGER NOT NULL, created_by INTEGER NOT NULL, soil TEXT NOT NULL) STRICT`,
@@ -84,7 +83,7 @@ const badStores: Record<string, { path: string; prepare(folder: string): void; s
     path: 'plants.db',
     prepare(folder) {
       makeStore(join(folder, 'plants.db'));
-      database(
+      alterStore(
         join(folder, 'plants.db'),
         'DROP INDEX tokens_name_in_force; DROP TABLE heartbeat; CREATE TABLE heartbeat (id INTEGER PRIMARY KEY CHECK (id = 1), beaten_at INTEGER NOT NULL)',
       );
@@ -94,7 +93,7 @@ const badStores: Record<string, { path: string; prepare(folder: string): void; s
   'of a newer schema': {
     path: 'plants.db',
     prepare: (folder) =>
-      database(
+      alterStore(
         join(folder, 'plants.db'),
         'PRAGMA application_id = 0x506c6e74; PRAGMA user_version = 99; CREATE TABLE t (x)',
       ),
@@ -117,11 +116,7 @@ describe('stores that cannot be used', { concurrency: 2 }, () => {
       const folder = await temporaryFolder(t);
       prepare(folder);
       const before = contentOf(join(folder, path));
-      assertOneLine(
-        await runHere(['serve', '--port', '0', '--store', `sqlite:${join(folder, path)}`]),
-        1,
-        says,
-      );
+      await refused(says, 1, ['serve', '--port', '0', ...on(join(folder, path))]);
       if (before !== undefined)
         assert(before.equals(readFileSync(join(folder, path))), 'untouched');
     });
@@ -143,13 +138,8 @@ test('a command on a store that is not there ends with 1, makes none, and names 
     ['token', 'list'],
     ['token', 'revoke', 'my-app'],
     ['import', file],
-  ]) {
-    assertOneLine(
-      await runHere([...command, '--store', `sqlite:${relative(process.cwd(), store)}`]),
-      1,
-      says,
-    );
-  }
+  ])
+    await refused(says, 1, [...command, ...on(relative(process.cwd(), store))]);
   assert.deepEqual(readdirSync(folder), ['plants.ndjson']);
   // An empty file is none, either, and stays as it is.
   mkdirSync(dirname(store));
@@ -158,9 +148,8 @@ test('a command on a store that is not there ends with 1, makes none, and names 
     ['plants', 'count'],
     ['token', 'create', 'my-app'],
     ['import', file],
-  ]) {
-    assertOneLine(await runHere([...command, '--store', `sqlite:${store}`]), 1, says);
-  }
+  ])
+    await refused(says, 1, [...command, ...on(store)]);
   assert.deepEqual([readFileSync(store, 'utf8'), readdirSync(dirname(store))], ['', ['plants.db']]);
 });
 
@@ -241,7 +230,7 @@ test('a client that finds the port of a service that still starts is cut off, an
 });
 
 test('serve with a --host that is no address of this machine ends with 1 and one line that names it', async (t) => {
-  const store = `sqlite:${await storePath(t)}`;
+  const serve = ['serve', '--port', '0', ...on(await storePath(t))];
   const elsewhere = 'is not an address of this machine; choose another address with --host';
   for (const [host, says] of [
     ['203.0.113.7', elsewhere],
@@ -249,11 +238,7 @@ test('serve with a --host that is no address of this machine ends with 1 and one
     ['not an address', elsewhere],
     ['fe80::1', 'needs its network interface, such as --host fe80::1%eth0'],
   ])
-    assertOneLine(
-      await runHere(['serve', '--port', '0', '--host', `${host}`, '--store', store]),
-      1,
-      new RegExp(`${host} ${says}`),
-    );
+    await refused(new RegExp(`${host} ${says}`), 1, [...serve, '--host', `${host}`]);
 });
 
 test('a store that another program keeps locked is not taken for one that cannot be written', async (t) => {
@@ -285,26 +270,21 @@ test('a command in a folder that was removed says so', async (t) => {
 
 test('a --token-file that is missing, no regular file, or too large, is not waited for and not read whole', async (t) => {
   const folder = await temporaryFolder(t);
-  const store = `sqlite:${join(folder, 'plants.db')}`;
+  const serve = ['serve', '--port', '0', ...on(join(folder, 'plants.db')), '--token-file'];
   const [pipe, large] = [join(folder, 'pipe'), join(folder, 'large')];
   spawnSync('mkfifo', [pipe]);
   // It takes no room on the disk, and more than a process may have as text.
   writeFileSync(large, token);
   truncateSync(large, 4 * 1_024 ** 3);
   const wayOut = 'put the token into a file, or give it in PLANT_STORE_TOKEN';
-  const missing = ['serve', '--port', '0', '--store', store, '--token-file', join(folder, 'none')];
-  assertOneLine(await runHere(missing), 1, /cannot read --token-file \S+none/);
+  await refused(/cannot read --token-file \S+none/, 1, [...serve, join(folder, 'none')]);
   for (const [file, reason] of [
     [pipe, 'a pipe and not a regular file'],
     ['/dev/zero', 'a device and not a regular file'],
     [large, 'is larger than 4 KiB'],
   ] as const) {
-    const ended = await runHere(['serve', '--port', '0', '--store', store, '--token-file', file]);
-    assertOneLine(
-      ended,
-      1,
-      new RegExp(`cannot read --token-file ${file} \\(.* ${reason}\\); ${wayOut}\\n`),
-    );
+    const says = `cannot read --token-file ${file} \\(.* ${reason}\\); ${wayOut}\\n`;
+    await refused(new RegExp(says), 1, [...serve, file]);
   }
 });
 
@@ -313,36 +293,26 @@ test('a --token-file may be a symbolic link to a file, as the secrets of contain
   const link = join(folder, 'token');
   writeFileSync(join(folder, 'token-of-today'), `${token}\n`);
   symlinkSync('token-of-today', link);
-  const server = await startServer(
-    t,
-    join(folder, 'plants.db'),
-    [...oneThread, '--token-file', link],
-    {},
-  );
+  const flags = [...oneThread, '--token-file', link];
+  const server = await startServer(t, join(folder, 'plants.db'), flags, {});
   assert.equal((await create(server.plantsUrl, { id: 1, name: 'Alder' })).status, 200);
 });
 
 test('a fixed token that no client could send ends serve with 2, and is not shown', async (t) => {
   const folder = await temporaryFolder(t);
   const file = join(folder, 'token');
-  const serve = ['serve', '--port', '0', '--store', `sqlite:${join(folder, 'plants.db')}`];
+  const serve = ['serve', '--port', '0', ...on(join(folder, 'plants.db'))];
   for (const bad of ['two words', '', 'secret\nsecret', `${'s'.repeat(513)}`]) {
     writeFileSync(file, bad);
     const ended = await runHere([...serve, '--token-file', file]);
     assertOneLine(ended, 2, /the file .*token of --token-file must hold one token/);
     if (bad !== '') assert(!ended.stderr.includes(bad));
   }
-  assertOneLine(
-    await runHere(serve, { PLANT_STORE_TOKEN: 'two words' }),
-    2,
-    /PLANT_STORE_TOKEN must hold one token/,
-  );
+  const inVariable = (text: string) => ({ PLANT_STORE_TOKEN: text });
+  await refused(/PLANT_STORE_TOKEN must hold one token/, 2, serve, inVariable('two words'));
   writeFileSync(file, token);
-  assertOneLine(
-    await runHere([...serve, '--token-file', file], { PLANT_STORE_TOKEN: token }),
-    2,
-    /PLANT_STORE_TOKEN and --token-file/,
-  );
+  const both = [...serve, '--token-file', file];
+  await refused(/PLANT_STORE_TOKEN and --token-file/, 2, both, inVariable(token));
 });
 
 /** What is typed wrongly, and what the one line must name: one of each kind. */
@@ -398,14 +368,11 @@ const wrongUsage: readonly (readonly [
 
 test('wrong usage ends with 2, and one line names what is wrong', async () => {
   for (const [args, says, variables] of wrongUsage)
-    assertOneLine(await runHere(args.split(' '), variables), 2, says);
+    await refused(says, 2, args.split(' '), variables);
 });
 
 test('an empty value is an error for each flag but --tag, and for each variable but that of the file of a token', () => {
-  const refusal = (source: string) => ({
-    name: 'UsageError',
-    message: new RegExp(`^${source} `),
-  });
+  const refusal = (source: string) => ({ name: 'UsageError', message: RegExp(`^${source} `) });
   for (const name of Object.keys(flags) as FlagName[]) {
     const variable = variableOf(name);
     const typed = () => parseCommandLine([`--${name}`, ''], [name], {});
@@ -418,50 +385,30 @@ test('an empty value is an error for each flag but --tag, and for each variable 
   }
 });
 
-/** With what a person is shown at the start. */
-const welcoming = [...oneThread, '--log-format', 'text'];
+test('the curl line printed at the first start works as it is, with the store in a folder of any name', {
+  skip: spawnSync('curl', ['--version']).error && 'there is no curl on this machine',
+}, async (t) => {
+  const name = `O'Hara's "$HOME" \`id\` plants; \\ & {more}`;
+  const store = join(await temporaryFolder(t), name, 'plants.db');
+  const server = await startServer(t, store, [...oneThread, '--log-format', 'text'], {});
+  // What a server prints for a person at its start, to the end.
+  while (!/^ *curl .*\n/m.test(server.stdout()))
+    await once(server.child.stdout as Readable, 'data');
+  const welcome = server.stdout();
 
-const curlMissing = spawnSync('curl', ['--version']).error
-  ? 'there is no curl on this machine'
-  : false;
-
-/** What a server prints at its start, to the end. */
-async function welcomeOf({ child, stdout }: RunningServer): Promise<string> {
-  while (!/^ *curl .*\n/m.test(stdout())) await once(child.stdout as Readable, 'data');
-  return stdout();
-}
-
-/** Runs the create that a server has printed at its start, as it stands there. */
-function pasteCurl(welcome: string, variables: Record<string, string> = {}): string {
-  const line = /^ *curl .*$/m.exec(welcome)?.[0];
-  assert(line, `no curl line in: ${welcome}`);
-  const { stdout: reply, stderr } = spawnSync('bash', ['-c', line], {
-    env: { PATH: process.env['PATH'], ...variables },
-    encoding: 'utf8',
-  });
-  assert(reply, stderr);
-  return reply;
-}
-
-for (const name of [`O'Hara's "$HOME" \`id\` plants; \\ & {more}`]) {
-  test(`the curl line printed at the first start works as it is, with the store in the folder ${name}`, {
-    skip: curlMissing,
-  }, async (t) => {
-    const store = join(await temporaryFolder(t), name, 'plants.db');
-    const server = await startServer(t, store, welcoming, {});
-    const welcome = await welcomeOf(server);
-
-    assert(welcome.includes(`  address  ${server.plantsUrl}\n`), welcome);
-    assert(
-      welcome.includes(`  docs     ${server.plantsUrl.replace(/plants$/, 'docs')}\n`),
-      welcome,
-    );
-    assert(welcome.includes(`  store    ${store} (new: there was none)\n`));
-    assert(welcome.includes(`  token    in ${join(dirname(store), 'first-start.token')}\n`));
-    assert.equal(pasteCurl(welcome), '{"name":"Alder","tag":"Alnus"}');
-    assert.deepEqual(storedPlants(store), [[1n, 'Alder', 'Alnus']]);
-  });
-}
+  for (const line of [
+    `  address  ${server.plantsUrl}`,
+    `  docs     ${server.plantsUrl.replace(/plants$/, 'docs')}`,
+    `  store    ${store} (new: there was none)`,
+    `  token    in ${join(dirname(store), 'first-start.token')}`,
+  ])
+    assert(welcome.includes(`${line}\n`), welcome);
+  const curl = /^ *curl .*$/m.exec(welcome)?.[0] ?? '';
+  const env = { PATH: process.env['PATH'] };
+  const { stdout: reply, stderr } = spawnSync('bash', ['-c', curl], { env, encoding: 'utf8' });
+  assert.equal(reply, '{"name":"Alder","tag":"Alnus"}', stderr);
+  assert.deepEqual(storedPlants(store), [[1n, 'Alder', 'Alnus']]);
+});
 
 test('off a terminal nothing is on standard output, and each line on standard error is an event', async (t) => {
   const server = await startServer(t, await storePath(t), oneThread);
@@ -470,10 +417,9 @@ test('off a terminal nothing is on standard output, and each line on standard er
   assert.equal(server.stdout(), '');
   // What the machine is warned of, such as root or a disk in memory, is not the same everywhere.
   const events = lines.map((line) => JSON.parse(line)).filter(({ level }) => level !== 'warn');
-  assert.deepEqual(
-    events.map(({ msg }) => msg),
-    ['there was no store; a new store has been made', 'ready', 'stopping', 'stopped'],
-  );
+  const messages = events.map(({ msg }) => msg);
+  const made = 'there was no store; a new store has been made';
+  assert.deepEqual(messages, [made, 'ready', 'stopping', 'stopped']);
   for (const { level, time, pid } of events) {
     assert.equal(level, 'info');
     assert.equal(new Date(time).toISOString(), time);
@@ -490,12 +436,10 @@ test('a start on a store whose last heartbeat is old says how old, and a restart
   const beatMs = Date.now() - 50 * 3_600_000;
   alterStore(store, `INSERT INTO heartbeat VALUES (1, ${beatMs})`);
   const restored = await startServer(t, store, oneThread);
-  assert.match(
-    restored.stderr(),
-    new RegExp(
-      `"lastHeartbeatAt":"${new Date(beatMs).toISOString()}","msg":"the last heartbeat in the store was 2 days ago; if the store was restored, plants that were created later are missing"`,
-    ),
-  );
+  const says =
+    'the last heartbeat in the store was 2 days ago; if the store was restored, plants that were created later are missing';
+  const logged = `"lastHeartbeatAt":"${new Date(beatMs).toISOString()}","msg":"${says}"`;
+  assert(restored.stderr().includes(logged), restored.stderr());
   await restored.stop();
   const again = await startServer(t, store, oneThread);
   assert(!again.stderr().includes('lastHeartbeatAt'));

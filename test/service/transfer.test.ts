@@ -10,7 +10,6 @@ import {
   rmSync,
   statSync,
   symlinkSync,
-  watch,
   writeFileSync,
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
@@ -19,17 +18,19 @@ import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { mounted } from '../helpers/mounts.ts';
+import { nameIn } from '../helpers/pause.ts';
 import {
   create,
   type Ended,
   oneThread,
   programInShell,
   runProgram,
+  startInTest,
   startProgram,
   startServer,
   temporaryFolder,
 } from '../helpers/program.ts';
-import { runHere } from '../helpers/run-here.ts';
+import { done, on, refused, runHere } from '../helpers/run-here.ts';
 import { alterStore, makeStore, newStore, storedPlants } from '../helpers/store-file.ts';
 
 const data = fileURLToPath(new URL('../data', import.meta.url));
@@ -72,11 +73,11 @@ async function fileFor(t: TestContext, name: string, content: string | Uint8Arra
   writeFileSync(file, content);
   const store = join(folder, 'store/plants.db');
   makeStore(store);
-  return { file, store, refused: `${file}.refused.ndjson` };
+  return { file, store, report: `${file}.refused.ndjson` };
 }
 
 function run(store: string, ...args: string[]): Promise<Ended> {
-  return runHere([...args, '--store', `sqlite:${store}`]);
+  return runHere([...args, ...on(store)]);
 }
 
 /** The lines that an import ends with, by name. */
@@ -110,10 +111,8 @@ test('what is imported is exported as it was, byte for byte, in ascending order 
   assert.deepEqual(counts(imported), { created: 8, same: 0, refused: 0 });
   assert.equal(imported.code, 0);
   assert.equal((await run(store, 'export')).stdout, lines(...plants));
-  assert.equal(
-    (await run(store, 'export', '-', '--format', 'csv')).stdout,
-    plantsInCsv.map((row) => `${row}\r\n`).join(''),
-  );
+  const inCsv = await run(store, 'export', '-', '--format', 'csv');
+  assert.equal(inCsv.stdout, plantsInCsv.map((row) => `${row}\r\n`).join(''));
   const { stdout } = await run(store, 'plants', 'list', '--limit', '1');
   assert.match(stdout, /"createdBy":"import"/);
 });
@@ -121,27 +120,21 @@ test('what is imported is exported as it was, byte for byte, in ascending order 
 test('a round trip through a file of every kind keeps every plant', {
   concurrency: 2,
 }, async (t) => {
-  const { file, store } = await fileFor(
-    t,
-    'plants.ndjson',
-    readFileSync(commonPlants, 'utf8') + lines(...plants.slice(0, 2), ...plants.slice(6)),
-  );
+  const hard = lines(...plants.slice(0, 2), ...plants.slice(6));
+  const content = readFileSync(commonPlants, 'utf8') + hard;
+  const { file, store } = await fileFor(t, 'plants.ndjson', content);
   await run(store, 'import', file);
   const stored = storedPlants(store);
   assert.equal(stored.length, 104);
   const endings = ['ndjson', 'jsonl.gz', 'ndjson.zst', 'csv', 'csv.gz', 'csv.zst'].map((ending) =>
     t.test(ending, async () => {
       const copy = join(dirname(file), `copy.${ending}`);
-      const exported = await run(store, 'export', copy);
-      assert.equal(exported.code, 0, exported.stderr);
+      await done('export', copy, ...on(store));
       assert.equal(statSync(copy).mode & 0o777, 0o600);
       const other = join(dirname(file), `${ending}.db`);
       makeStore(other);
-      const imported = await run(other, 'import', copy);
-      assert.deepEqual(
-        [imported.code, counts(imported)],
-        [0, { created: 104, same: 0, refused: 0 }],
-      );
+      const imported = await done('import', copy, ...on(other));
+      assert.deepEqual(counts(imported), { created: 104, same: 0, refused: 0 });
       assert.deepEqual(storedPlants(other), stored);
     }),
   );
@@ -158,7 +151,7 @@ test('what is refused is reported with its line, code, message and text, the res
     `"${'x'.repeat(2_000)}"`,
     plants[1] ?? '',
   );
-  const { file, store, refused } = await fileFor(t, 'plants.ndjson', content);
+  const { file, store, report } = await fileFor(t, 'plants.ndjson', content);
   const ended = await run(store, 'import', file, '--body-limit', '1024');
   assert.equal(ended.code, 1);
   assert.deepEqual(counts(ended), {
@@ -170,12 +163,9 @@ test('what is refused is reported with its line, code, message and text, the res
     'refused 40004': 1,
     'refused 41300': 1,
   });
-  assert.match(
-    ended.stderr,
-    /What was refused, and why, is in .*plants\.ndjson\.refused\.ndjson\.\n$/,
-  );
+  assert(ended.stderr.endsWith(`What was refused, and why, is in ${report}.\n`), ended.stderr);
   assert.equal(
-    readFileSync(refused, 'utf8'),
+    readFileSync(report, 'utf8'),
     lines(
       '{"line":2,"error":40001,"message":"`name` must be a string; it is missing.","text":"{\\"id\\":1}"}',
       '{"line":4,"error":40000,"message":"The body is not JSON as accepted here: \\"x\\" where a value is expected (at byte 1).","text":"x"}',
@@ -238,10 +228,10 @@ test('files of other people are imported as they are meant, or refused with the 
   const folder = join(data, 'foreign-files');
   assert.deepEqual(readdirSync(folder).sort(), Object.keys(foreignFiles).sort());
   for (const [name, [code, plants, says, flags]] of Object.entries(foreignFiles)) {
-    const { file, store, refused } = await fileFor(t, name, readFileSync(join(folder, name)));
+    const { file, store, report } = await fileFor(t, name, readFileSync(join(folder, name)));
     const ended = await run(store, 'import', file, ...(flags?.split(' ') ?? []));
-    const report = existsSync(refused) ? readFileSync(refused, 'utf8') : '';
-    assert.match(ended.stderr + report, says);
+    const reported = existsSync(report) ? readFileSync(report, 'utf8') : '';
+    assert.match(ended.stderr + reported, says);
     const { stdout } = await run(store, 'export', '--format', 'csv');
     const rows = ['id,name,tag', ...plants].map((row) => `${row}\r\n`).join('');
     assert.deepEqual([name, ended.code, stdout], [name, code, rows]);
@@ -259,19 +249,15 @@ test('a pipe, and a file whose name tells nothing, have the format that --format
   const same = '{"created":0,"same":1,"refused":0,"refusedByCode":{}}';
   assert.equal(stdout, lines(same.replace('0,"same":1', '1,"same":0'), ...Array(6).fill(same)));
   assert.match(stderr, /^(Read 1 plant in .*\n|Exported 1 plant in .*\n)+$/);
-  const table = await run(store, 'import', file);
-  assert.equal(table.code, 1);
-  assert.match(
-    table.stderr,
-    /plants\.txt is a table and not a plant on each line; add --format csv\n$/,
-  );
+  const isTable = /plants\.txt is a table and not a plant on each line; add --format csv\n$/;
+  await refused(isTable, 'import', file, ...on(store));
 });
 
 test('--column takes a title in any case, and its variable has one on each line', async (t) => {
   const table = 'Nr;Plant name;Genus;name\r\n7;Gray alder;Alnus;x\r\n8;"";;y\r\n';
   const { file, store } = await fileFor(t, 'garden.csv', table);
   const titles = { PLANT_STORE_COLUMN: 'id=Nr\nname=plant name\ntag=Genus' };
-  const ended = await runHere(['import', file, '--store', `sqlite:${store}`], titles);
+  const ended = await runHere(['import', file, ...on(store)], titles);
   assert.equal(ended.code, 0, ended.stderr);
   assert.deepEqual(storedPlants(store), [
     [7n, 'Gray alder', 'Alnus'],
@@ -280,52 +266,45 @@ test('--column takes a title in any case, and its variable has one on each line'
 });
 
 test('an import is safe to run again, and forgets what was refused before', async (t) => {
-  const { file, store, refused } = await fileFor(t, 'plants.csv', 'id,name\n1,Alder\n2,\n');
+  const { file, store, report } = await fileFor(t, 'plants.csv', 'id,name\n1,Alder\n2,\n');
   assert.equal((await run(store, 'import', file)).code, 1);
-  assert.match(readFileSync(refused, 'utf8'), /^\{"line":3,"error":40001,.*"text":"2,"\}\n$/);
+  assert.match(readFileSync(report, 'utf8'), /^\{"line":3,"error":40001,.*"text":"2,"\}\n$/);
   writeFileSync(file, 'id,name\n1,Alder\n2,Birch\n');
   const again = await run(store, 'import', file);
   assert.deepEqual([again.code, counts(again)], [0, { created: 1, same: 1, refused: 0 }]);
-  assert.equal(existsSync(refused), false);
+  assert.equal(existsSync(report), false);
 });
 
 test('what no import has made is never the report, and never removed', async (t) => {
-  const { file, store, refused } = await fileFor(t, 'plants.ndjson', lines(plants[1] ?? ''));
+  const { file, store, report } = await fileFor(t, 'plants.ndjson', lines(plants[1] ?? ''));
   const makeOthers = [
-    () => writeFileSync(refused, lines(plants[0] ?? '')),
-    () => symlinkSync(`${file}.target`, refused),
-    () => mkdirSync(refused),
+    () => writeFileSync(report, lines(plants[0] ?? '')),
+    () => symlinkSync(`${file}.target`, report),
+    () => mkdirSync(report),
   ];
   for (const makeOther of makeOthers) {
     makeOther();
     const { code, stderr } = await run(store, 'import', file);
-    const says = `${refused} exists, and is not a file of refused lines; move it away`;
+    const says = `${report} exists, and is not a file of refused lines; move it away`;
     assert.deepEqual([code, stderr], [1, `plant-store: ${says}\n`]);
-    assert(lstatSync(refused));
-    rmSync(refused, { recursive: true });
+    assert(lstatSync(report));
+    rmSync(report, { recursive: true });
   }
   assert.deepEqual(storedPlants(store), []);
 });
 
 /** Starts an import of many plants, and sends the signal when it has refused the first line. */
 async function interruptedImport(t: TestContext, signal: NodeJS.Signals) {
-  const { file, store, refused } = await fileFor(t, 'plants.ndjson', manyPlants(50_000));
-  const appeared = Promise.withResolvers<void>();
-  const watcher = watch(
-    dirname(file),
-    (_, name) => name?.startsWith(basename(refused)) && appeared.resolve(),
-  );
-  const child = startProgram(['import', file, '--store', `sqlite:${store}`]);
-  t.after(() => child.kill('SIGKILL'));
-  const printed = Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
-  await appeared.promise;
-  watcher.close();
+  const { file, store, report } = await fileFor(t, 'plants.ndjson', manyPlants(50_000));
+  const appeared = nameIn(dirname(file), (name) => name.startsWith(basename(report)));
+  const { child, ended } = startInTest(t, ['import', file, ...on(store)]);
+  await appeared;
   child.kill(signal);
-  const [stdout, stderr] = await printed;
+  const printed = await ended;
   assert.equal(child.signalCode, signal);
   const { length } = storedPlants(store);
   assert(length > 0 && length < 50_000, `${length}`);
-  return { code: child.exitCode, stdout, stderr, file, store, refused, length };
+  return { ...printed, file, store, report, length };
 }
 
 test('an import that is killed in the middle is finished by running it again', async (t) => {
@@ -345,7 +324,7 @@ test('an import that is interrupted says what was done and how to go on, and end
   assert(created > 0 && created <= ended.length);
   const [read, where, last, ...more] = ended.stderr.trimEnd().split('\n');
   assert.match(read ?? '', /^Read [0-9,]+ plants in .*\.$/);
-  assert.equal(where, `What was refused until then, and why, is in ${ended.refused}.`);
+  assert.equal(where, `What was refused until then, and why, is in ${ended.report}.`);
   const goOn = 'run it again to go on: plants that are stored count as same';
   assert.equal(last, `plant-store: SIGINT has stopped the import before its end; ${goOn}`);
   assert.deepEqual(more, []);
@@ -354,15 +333,14 @@ test('an import that is interrupted says what was done and how to go on, and end
 test('import and export work while a service is creating plants', async (t) => {
   const { file, store } = await fileFor(t, 'plants.ndjson', manyPlants(5_000));
   const server = await startServer(t, store, oneThread);
-  const importing = runProgram(['import', file, '--store', `sqlite:${store}`]);
+  const importing = runProgram(['import', file, ...on(store)]);
   let isDone = false;
   void importing.then(() => (isDone = true));
   let created = 0;
-  for (; !isDone; created += 1)
-    assert.equal(
-      (await create(server.plantsUrl, { id: -1 - created, name: 'by HTTP' })).status,
-      200,
-    );
+  for (; !isDone; created += 1) {
+    const { status } = await create(server.plantsUrl, { id: -1 - created, name: 'by HTTP' });
+    assert.equal(status, 200);
+  }
   const imported = await importing;
   assert.equal(counts(imported)['created'], 5_000, imported.stderr);
   assert(created > 0);
@@ -374,13 +352,11 @@ test('import and export work while a service is creating plants', async (t) => {
 test('an export is of one moment, whatever is created before its end', async (t) => {
   // More than a pipe holds.
   const store = await newStore(t, 50_000);
-  const child = startProgram(['export', '--store', `sqlite:${store}`]);
+  const child = startProgram(['export', ...on(store)]);
   t.after(() => child.kill('SIGKILL'));
   await once(child.stdout, 'readable');
-  alterStore(
-    store,
-    `INSERT INTO plants VALUES (-1, 'before', NULL, 0, 0), (60000, 'after', NULL, 0, 0)`,
-  );
+  const others = `(-1, 'before', NULL, 0, 0), (60000, 'after', NULL, 0, 0)`;
+  alterStore(store, `INSERT INTO plants VALUES ${others}`);
   const written = (await text(child.stdout)).trim().split('\n');
   assert.equal(written.length, 50_000);
   assert.equal(written[0], '{"id":1,"name":"xxxxxxxxxx1","tag":"odd"}');
@@ -404,9 +380,8 @@ test('a disk that is full is an error, and leaves no file', async (t) => {
 
   const folder = mounted(t, 'size=64k');
   if (folder === undefined) return;
-  const { code, stderr } = await run(store, 'export', join(folder, 'plants.csv'));
-  assert.equal(code, 1);
-  assert.match(stderr, /^plant-store: cannot write .*plants\.csv \(ENOSPC.*\n$/);
+  const says = /^plant-store: cannot write .*plants\.csv \(ENOSPC.*\n$/;
+  await refused(says, 'export', join(folder, 'plants.csv'), ...on(store));
   assert.deepEqual(readdirSync(folder), []);
   const redirected = shell(store, `plant-store export > ${folder}/plants.ndjson`);
   assert.equal(redirected.code, 1);
@@ -417,39 +392,26 @@ test('an export that is interrupted leaves nothing, and one that is killed nothi
   const store = await newStore(t, 100_000);
   for (const signal of ['SIGINT', 'SIGKILL'] satisfies NodeJS.Signals[]) {
     const folder = await temporaryFolder(t);
-    const appeared = Promise.withResolvers<void>();
-    const watcher = watch(folder, () => appeared.resolve());
-    const child = startProgram([
-      'export',
-      join(folder, 'plants.csv.gz'),
-      '--store',
-      `sqlite:${store}`,
-    ]);
-    t.after(() => child.kill('SIGKILL'));
-    await appeared.promise;
-    watcher.close();
+    const appeared = nameIn(folder);
+    const path = join(folder, 'plants.csv.gz');
+    const { child, ended } = startInTest(t, ['export', path, ...on(store)]);
+    await appeared;
     child.kill(signal);
-    await once(child, 'exit');
+    await ended;
     assert.equal(child.signalCode, signal);
-    assert.deepEqual(
-      readdirSync(folder).filter((name) => signal !== 'SIGKILL' || !name.includes('.unfinished-')),
-      [],
-    );
+    const isLeft = (name: string) => signal !== 'SIGKILL' || !name.includes('.unfinished-');
+    assert.deepEqual(readdirSync(folder).filter(isLeft), []);
   }
 });
 
 test('an export replaces a file only with --overwrite, and then whole', async (t) => {
   const { file, store } = await fileFor(t, 'plants.ndjson', lines(plants[0] ?? ''));
   makeStore(store, 1);
-  const refused = await run(store, 'export', file);
-  assert.equal(refused.code, 1);
-  assert.match(
-    refused.stderr,
-    /^plant-store: .*plants\.ndjson exists already; choose another name, or replace the file with --overwrite\n$/,
-  );
+  const says =
+    /plants\.ndjson exists already; choose another name, or replace the file with --overwrite\n$/;
+  await refused(says, 'export', file, ...on(store));
   assert.equal(readFileSync(file, 'utf8'), lines(plants[0] ?? ''));
-  const replaced = await run(store, 'export', file, '--overwrite');
-  assert.equal(replaced.code, 0, replaced.stderr);
+  await done('export', file, '--overwrite', ...on(store));
   assert.equal(readFileSync(file, 'utf8'), lines('{"id":1,"name":"xxxxxxxxxx1","tag":"odd"}'));
 });
 
@@ -482,14 +444,19 @@ test('a file that cannot be imported as a whole is an error that says what to do
     ['plants.csv', utf32('id').swap32(), inEncoding('UTF-32BE')],
   ];
   for (const [name, content, says, created = 0] of files) {
-    const { file, store, refused } = await fileFor(t, name, content);
+    const { file, store, report } = await fileFor(t, name, content);
     const ended = await run(store, 'import', file);
     assert.equal(ended.code, 1);
     assert.match(ended.stderr, says);
     assert.equal(counts(ended)['created'] ?? 0, created);
-    assert.equal(existsSync(refused), false);
+    assert.equal(existsSync(report), false);
   }
   const { file, store } = await fileFor(t, 'plants.ndjson', '');
-  const missing = await run(store, 'import', `${file}.ndjson`);
-  assert.equal(missing.stderr, `plant-store: there is no file ${file}.ndjson to import\n`);
+  const missing = `${file}.ndjson`;
+  await refused(
+    RegExp(`^plant-store: there is no file ${missing} to import\n$`),
+    'import',
+    missing,
+    ...on(store),
+  );
 });

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test as nodeTest } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { int64Max, int64Min } from '../../src/contract/int64.ts';
 import { limits } from '../../src/limits.ts';
@@ -19,19 +19,12 @@ import type {
 } from '../../src/store/tokens.ts';
 import type { Owner } from '../helpers/program.ts';
 
-/**
- * What every store must do. `open` gives a new and empty store.
- */
+/** What every store must do. `open` gives a new and empty store. */
 export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store>): void {
-  const plant = (id: bigint, name: string, tag?: string): PlantToCreate => ({
-    id,
-    name,
-    tag,
-    createdBy: 0,
-  });
+  const test = (what: string, check: (store: Store) => Promise<void>) =>
+    nodeTest(`${engine}: ${what}`, async (t) => check(await open(t)));
 
-  test(`${engine}: a new plant is created, the same again changes nothing, another with its id is refused`, async (t) => {
-    const store = await open(t);
+  test('a new plant is created, the same again changes nothing, another with its id is refused', async (store) => {
     const plants = [plant(1n, 'Alder', 'Alnus'), plant(2n, 'no tag'), plant(3n, 'empty tag', '')];
     assert.deepEqual(await store.createPlants(plants), ['created', 'created', 'created']);
     assert.deepEqual(await store.createPlants(plants), ['same', 'same', 'same']);
@@ -49,8 +42,7 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     assert.deepEqual(stored, { id: 1n, name: 'Alder', tag: 'Alnus', createdBy: 'environment' });
   });
 
-  test(`${engine}: an id that comes twice in a batch is treated as if one came after the other`, async (t) => {
-    const store = await open(t);
+  test('an id that comes twice in a batch is treated as if one came after the other', async (store) => {
     const outcomes = await store.createPlants([
       plant(7n, 'first'),
       plant(7n, 'first'),
@@ -61,8 +53,7 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     assert.equal((await store.countMatches({ budgetMs: 1_000 })).plants, 2);
   });
 
-  test(`${engine}: ids are exact over all of int64, and names and tags come back byte for byte`, async (t) => {
-    const store = await open(t);
+  test('ids are exact over all of int64, and names and tags come back byte for byte', async (store) => {
     const ids = [int64Min, -(2n ** 53n), 0n, 2n ** 53n, int64Max]
       .flatMap((id) => [id - 1n, id, id + 1n])
       .filter((id) => id >= int64Min && id <= int64Max);
@@ -80,8 +71,7 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     );
   });
 
-  test(`${engine}: whatever else is written after a plant with the highest id is written, too`, async (t) => {
-    const store = await open(t);
+  test('whatever else is written after a plant with the highest id is written, too', async (store) => {
     const tokenId = await operatorIn(store, 'eve');
     const session = { hash: Buffer.alloc(32), tokenId, createdAtMs: 1, expiresAtMs: 2 };
     const writes: (() => Promise<unknown>)[] = [
@@ -104,8 +94,7 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     );
   });
 
-  test(`${engine}: plants are found by tag and by a part of the name in any case, whichever way they are read`, async (t) => {
-    const store = await open(t);
+  test('plants are found by tag and by a part of the name in any case, whichever way they are read', async (store) => {
     await store.createPlants([
       plant(int64Min, 'Alder', 'Alnus'),
       plant(2n, '100% birch_', 'Betula'),
@@ -142,8 +131,7 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     assert.equal(await store.getPlant(8n), undefined);
   });
 
-  test(`${engine}: a list and a search go on after an id, up to a limit, and a search knows whether there are more`, async (t) => {
-    const store = await open(t);
+  test('a list and a search go on after an id, up to a limit, and a search knows whether there are more', async (store) => {
     const tags = ['Alnus', undefined, 'Alnus', undefined];
     const all = [int64Min, 2n, 3n, int64Max];
     await store.createPlants(all.map((id, index) => plant(id, 'Alder', tags[index])));
@@ -161,8 +149,7 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     }
   });
 
-  test(`${engine}: a search among large plants brings them a few at a time, and leaves none out`, async (t) => {
-    const store = await open(t);
+  test('a search among large plants brings them a few at a time, and leaves none out', async (store) => {
     await store.createPlants(
       [1n, 2n, 3n, 4n, 5n].map((id) => plant(id, 'x'.repeat(limits.store.listPageChars / 2))),
     );
@@ -172,8 +159,7 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     assert.deepEqual([second.plants.length, second.next], [2, 4n]);
   });
 
-  test(`${engine}: the newest plants come first, page by page, and each comes once`, async (t) => {
-    const store = await open(t);
+  test('the newest plants come first, page by page, and each comes once', async (store) => {
     const ids = [5n, int64Max, -3n, 2n, int64Min, 9n, 1n];
     for (const id of ids) {
       await store.createPlants([plant(id, `plant ${id}`, id > 2n ? 'high' : undefined)]);
@@ -200,8 +186,7 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
       );
   });
 
-  test(`${engine}: a search for the newest plants goes through all plants in as many steps as it takes`, async (t) => {
-    const store = await open(t);
+  test('a search for the newest plants goes through all plants in as many steps as it takes', async (store) => {
     const rare = [1n, 7_999n, 30_000n, 59_999n];
     for (let from = 0n; from < 60_000n; from += 6_000n)
       await store.createPlants(
@@ -220,8 +205,7 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     assert.deepEqual(idsOf(listed), rare.toReversed().slice(0, 3));
   });
 
-  test(`${engine}: the newest plants are found by time, also if another store brought plants of earlier times`, async (t) => {
-    const store = await open(t);
+  test('the newest plants are found by time, also if another store brought plants of earlier times', async (store) => {
     const hourMs = 3_600_000;
     const oldMs = Date.now() - 10 * hourMs;
     await store.createPlants([plant(1n, 'first')]);
@@ -245,8 +229,7 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     assert.deepEqual(idsOf(listed), [1n, 9n]);
   });
 
-  test(`${engine}: a count and a search go through all plants in as many steps as it takes, and say when they have seen the last`, async (t) => {
-    const store = await open(t);
+  test('a count and a search go through all plants in as many steps as it takes, and say when they have seen the last', async (store) => {
     const { searchWindowPlants } = limits.store;
     const plants = Array.from({ length: 2 * searchWindowPlants + 1 }, (_, index) =>
       plant(BigInt(index), 'Alder', index % 3 === 0 ? 'Alnus' : undefined),
@@ -281,8 +264,7 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     assert(steps > 3, `${steps} steps`);
   });
 
-  test(`${engine}: a snapshot is of one moment, in ascending order of id, whatever is created while it is read`, async (t) => {
-    const store = await open(t);
+  test('a snapshot is of one moment, in ascending order of id, whatever is created while it is read', async (store) => {
     const plants = Array.from({ length: 200 }, (_, index) =>
       plant(BigInt(index), 'x'.repeat(10_000), index % 2 === 0 ? '' : undefined),
     );
@@ -301,8 +283,7 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     assert((await store.countMatches({ budgetMs: 1_000 })).plants > 202);
   });
 
-  test(`${engine}: plants that lie close together and far apart are all listed, and are all in a snapshot`, async (t) => {
-    const store = await open(t);
+  test('plants that lie close together and far apart are all listed, and are all in a snapshot', async (store) => {
     const dense = Array.from({ length: 2 * limits.postgres.pageRows }, (_, index) =>
       BigInt(index - 1_000),
     );
@@ -321,8 +302,7 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     assert.deepEqual(read, ids);
   });
 
-  test(`${engine}: plants that are copied keep their time and their token, and have the outcomes of a create`, async (t) => {
-    const store = await open(t);
+  test('plants that are copied keep their time and their token, and have the outcomes of a create', async (store) => {
     await store.createPlants([plant(2n, 'Birch'), plant(3n, 'Cherry')]);
     const copied = [
       { ...plant(int64Min, 'Alder', ''), createdBy: 1, createdAtMs: 1 },
@@ -340,8 +320,7 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     assert((second?.createdAtMs ?? 0) > 1_000_000_000_000);
   });
 
-  test(`${engine}: plants that came without a token are told apart from those of a token`, async (t) => {
-    const store = await open(t);
+  test('plants that came without a token are told apart from those of a token', async (store) => {
     const ids = [0, -1, await operatorIn(store, 'app')];
     await store.createPlants(
       ids.map((createdBy, index) => ({ ...plant(BigInt(index), 'Alder'), createdBy })),
@@ -356,8 +335,7 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     assert.deepEqual(await listAll(store, { limit: 10, createdBy: 'nobody' }), []);
   });
 
-  test(`${engine}: batches of concurrent callers take effect one after the other`, async (t) => {
-    const store = await open(t);
+  test('batches of concurrent callers take effect one after the other', async (store) => {
     const batches = Array.from({ length: 50 }, (_, caller) => [
       plant(1n, `caller ${caller}`),
       plant(BigInt(100 + caller), 'own'),
@@ -369,8 +347,7 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     assert.equal((await store.countMatches({ budgetMs: 1_000 })).plants, 51);
   });
 
-  test(`${engine}: a token is kept with its hash and times and found by its hash, and its name is taken until it is revoked`, async (t) => {
-    const store = await open(t);
+  test('a token is kept with its hash and times and found by its hash, and its name is taken until it is revoked', async (store) => {
     const times = { createdAtMs: 1_000, expiresAtMs: 2_000 };
     const made = { ...times, hash: hash(1), createdBy: 'anna' };
     assert.equal(await make(store, 'app', made), 'created');
@@ -401,8 +378,7 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     assert.deepEqual(await store.findTokens([hash(4)]), []);
   });
 
-  test(`${engine}: a token has a rate, which can be changed and taken away`, async (t) => {
-    const store = await open(t);
+  test('a token has a rate, which can be changed and taken away', async (store) => {
     const rateOf = async () => (await store.liveTokens(1_000)).map(({ rate }) => rate);
     await make(store, 'app', { rate: { perDay: 86_400, burst: 7 } });
     await make(store, 'other');
@@ -416,8 +392,7 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     assert.deepEqual((await rateOf()).at(-1), { perDay: 24, burst: 1 });
   });
 
-  test(`${engine}: tokens that are neither revoked nor expired are limited in number`, async (t) => {
-    const store = await open(t);
+  test('tokens that are neither revoked nor expired are limited in number', async (store) => {
     const makeAt = (name: string, createdAtMs: number, expiresAtMs?: number) =>
       make(store, name, { createdAtMs, expiresAtMs }, 2);
     assert.equal(await makeAt('a', 0, 100), 'created');
@@ -428,8 +403,7 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     assert.equal(await makeAt('d', 130), 'created');
   });
 
-  test(`${engine}: of all tokens those are known that are live at a time, and how many are not`, async (t) => {
-    const store = await open(t);
+  test('of all tokens those are known that are live at a time, and how many are not', async (store) => {
     const namesAt = async (nowMs: number) =>
       (await store.liveTokens(nowMs)).map(({ name }) => name);
     const states = { valid: 0, rotated: 0, expired: 0, revoked: 0 };
@@ -453,8 +427,7 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     assert.deepEqual(await store.countTokens(100, 60), { byState: after, inUse: 0 });
   });
 
-  test(`${engine}: a rotated token has two secrets until the grace is over, and both have its role, its rate and its length of life`, async (t) => {
-    const store = await open(t);
+  test('a rotated token has two secrets until the grace is over, and both have its role, its rate and its length of life', async (store) => {
     const kept = { role: 'operate', rate: { perDay: 9, burst: 3 } } as const;
     await make(store, 'app', { ...kept, hash: hash(1), createdAtMs: 100, expiresAtMs: 1_100 });
     const times = { atMs: 500, graceMs: 50, validMs: undefined };
@@ -498,8 +471,7 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     assert.equal(await store.rotateToken(third, 10), 'unknown');
   });
 
-  test(`${engine}: a rotation without a grace ends all earlier secrets, and one with a grace needs room for two`, async (t) => {
-    const store = await open(t);
+  test('a rotation without a grace ends all earlier secrets, and one with a grace needs room for two', async (store) => {
     await make(store, 'app', { hash: hash(1) });
     await make(store, 'other', { hash: hash(8) });
     const rotation = { name: 'app', hash: hash(2), atMs: 5, graceMs: 10, validMs: undefined };
@@ -525,8 +497,7 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     assert.deepEqual((await store.liveTokens(10)).map(secretOf), [8, 3, 5]);
   });
 
-  test(`${engine}: no copy of a token undoes a rotation, and both secrets are copied`, async (t) => {
-    const store = await open(t);
+  test('no copy of a token undoes a rotation, and both secrets are copied', async (store) => {
     const old = tokenRecord(7, 1, 'app', {});
     await store.copyTokens([old], 10, 100);
     const rotated = { ...old, rotatedAtMs: 50, expiresAtMs: 150 };
@@ -542,8 +513,7 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     assert.deepEqual((await store.liveTokens(150)).map(secretOf), [2]);
   });
 
-  test(`${engine}: tokens of another store are told by their hashes, and no revocation is undone`, async (t) => {
-    const store = await open(t);
+  test('tokens of another store are told by their hashes, and no revocation is undone', async (store) => {
     for (const [index, name] of ['revoked here', 'revoked there', 'only here'].entries())
       await make(store, name, { hash: hash(index + 1) });
     await store.revokeToken('revoked here', 50, 'bob');
@@ -579,8 +549,7 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     assert.equal((await store.listTokens()).length, 5);
   });
 
-  test(`${engine}: no token of another store comes in when one has the name of another one here, or they would be too many`, async (t) => {
-    const store = await open(t);
+  test('no token of another store comes in when one has the name of another one here, or they would be too many', async (store) => {
     await make(store, 'app', { hash: hash(1) });
     const copied = [tokenRecord(1, 2, 'new', {}), tokenRecord(2, 3, 'app', {})];
     assert.deepEqual(await store.copyTokens(copied, 10, 100), { nameTaken: 'app' });
@@ -593,8 +562,7 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     assert('ids' in (await store.copyTokens(others, 2, 100)));
   });
 
-  test(`${engine}: a subject is known by its hash, names its plants, and is no token`, async (t) => {
-    const store = await open(t);
+  test('a subject is known by its hash, names its plants, and is no token', async (store) => {
     const [first = 0, again, second = 0] = await Promise.all(
       [1, 1, 2].map((hash) => store.ensureSubject(subjectOf(hash, 1), twoSubjects)),
     );
@@ -620,8 +588,7 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     assert('ids' in copied && copied.ids.get(second) === second);
   });
 
-  test(`${engine}: one subject more than the bound makes the store forget the subject that was not used for the longest time`, async (t) => {
-    const store = await open(t);
+  test('one subject more than the bound makes the store forget the subject that was not used for the longest time', async (store) => {
     const use = (hash: number, atMs: number) =>
       store.ensureSubject(subjectOf(hash, atMs), twoSubjects);
     const names = async () =>
@@ -654,8 +621,7 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     assert.deepEqual((await store.searchPlants(byNone)).plants, []);
   });
 
-  test(`${engine}: a clock that was ahead leaves no last use and no session in the future`, async (t) => {
-    const store = await open(t);
+  test('a clock that was ahead leaves no last use and no session in the future', async (store) => {
     const dayMs = 24 * 3_600_000;
     const [nowMs, aheadMs] = [1_000 * dayMs, 1_400 * dayMs];
     const tokenId = await operatorIn(store, 'eve');
@@ -680,8 +646,7 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     assert.deepEqual(await Promise.all([1, 2, 3].map(isSignedIn)), [false, false, true]);
   });
 
-  test(`${engine}: a session leads to its token until it expires or is removed, and counts as a use of the token`, async (t) => {
-    const store = await open(t);
+  test('a session leads to its token until it expires or is removed, and counts as a use of the token', async (store) => {
     const tokenId = await operatorIn(store, 'eve');
     const [first, second] = [hash(1), hash(2)];
     const tokenOf = async (hash: Uint8Array, nowMs: number) =>
@@ -702,8 +667,7 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     assert.equal((await store.findSessionToken(first, 199))?.revokedAtMs, 150);
   });
 
-  test(`${engine}: a session beyond the limit of its token ends the oldest session of this token alone, and all sessions of one token end at once`, async (t) => {
-    const store = await open(t);
+  test('a session beyond the limit of its token ends the oldest session of this token alone, and all sessions of one token end at once', async (store) => {
     const [eve, bob] = [await operatorIn(store, 'eve'), await operatorIn(store, 'bob')];
     for (const [index, tokenId] of [bob, eve, eve, eve, eve].entries()) {
       const times = { createdAtMs: index, expiresAtMs: index + 100 };
@@ -715,8 +679,7 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     assert.deepEqual(await signedIn(store, [0, 3, 4].map(hash)), ['bob', undefined, undefined]);
   });
 
-  test(`${engine}: a sign-in removes the sessions that are over: expired ones, and those of tokens that are not valid`, async (t) => {
-    const store = await open(t);
+  test('a sign-in removes the sessions that are over: expired ones, and those of tokens that are not valid', async (store) => {
     const [eve, bob] = [await operatorIn(store, 'eve'), await operatorIn(store, 'bob')];
     const mallory = await operatorIn(store, 'mallory', 60);
     const sessions = [
@@ -737,8 +700,7 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     assert.deepEqual(await signedIn(store, [last.hash], 60), ['eve']);
   });
 
-  test(`${engine}: the last backup that was recorded and the last heartbeat are known`, async (t) => {
-    const store = await open(t);
+  test('the last backup that was recorded and the last heartbeat are known', async (store) => {
     assert.deepEqual([await store.listBackups(), await store.lastBeat()], [[], undefined]);
     for (const atMs of [1, 2]) {
       const backup = { file: `/backups/${atMs}.db`, finishedAtMs: atMs, plants: 3, digest: 'ab' };
@@ -749,12 +711,15 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     }
   });
 
-  test(`${engine}: a closed store refuses to write, and closing it again is safe`, async (t) => {
-    const store = await open(t);
+  test('a closed store refuses to write, and closing it again is safe', async (store) => {
     await store.close();
     await store.close();
     await assert.rejects(store.createPlants([plant(1n, 'late')]), { name: 'StoreError' });
   });
+}
+
+function plant(id: bigint, name: string, tag?: string): PlantToCreate {
+  return { id, name, tag, createdBy: 0 };
 }
 
 /** Makes a token to create plants, for good, whose hash is its name, but for what `more` changes. */

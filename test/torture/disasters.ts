@@ -11,7 +11,7 @@ import { create, type Owner, oneThread, startProgram, startServer } from '../hel
 import { done, on, runHere } from '../helpers/run-here.ts';
 import { alterStore, openStoreAt } from '../helpers/store-file.ts';
 import { readStore } from './check-journal.ts';
-import { runAsCommand } from './command.ts';
+import { type Run, runAsCommand } from './command.ts';
 import { seededRandom } from './workload.ts';
 
 /*
@@ -19,15 +19,6 @@ import { seededRandom } from './workload.ts';
  * once. Then the store, the backups and the record of the last backup are compared with what clients
  * were told, and the next run of the command must work and leave nothing over.
  */
-
-export interface DisasterOptions {
-  /** An empty folder. */
-  readonly folder: string;
-  readonly rounds: number;
-  /** Repeats the moments as far as the timing of processes can be repeated. */
-  readonly seed: number;
-  readonly report: (line: string) => void;
-}
 
 /** A store with its backups, and what clients were told. */
 interface World {
@@ -49,11 +40,13 @@ const keepAll = ['--keep', '1d:1ms'];
 const nameOf = (id: number) => `plant ${id} ${'leaf '.repeat(id % 9)}`;
 
 /**
+ * The seed repeats the moments as far as the timing of processes can be repeated.
+ *
  * @returns `violations` is empty, or has those of the last round; `underWay` counts the rounds in
  * which the command was still at work
  */
-export async function loseMachines(owner: Owner, options: DisasterOptions) {
-  const { folder, seed, report } = options;
+export async function loseMachines(options: Run & { readonly rounds: number }) {
+  const { folder, owner, seed, report } = options;
   const random = seededRandom(seed);
   const tookMs = new Map<Disaster, number>();
   let [rounds, underWay, acknowledged] = [0, 0, 0];
@@ -264,7 +257,7 @@ async function blindness(world: World, random: () => number): Promise<string[]> 
 }
 
 if (import.meta.main)
-  await runAsCommand('disasters', { rounds: 1_000 }, async ({ owner, ...options }) => {
-    const { violations, ...counts } = await loseMachines(owner, options);
+  await runAsCommand('disasters', { rounds: 1_000 }, async (run) => {
+    const { violations, ...counts } = await loseMachines(run);
     return { violations, summary: `losses of a machine: ${JSON.stringify(counts)}` };
   });

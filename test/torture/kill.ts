@@ -4,10 +4,10 @@ import { once } from 'node:events';
 import { mkdirSync, watch } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { startProgram } from '../helpers/program.ts';
+import { startProgram, token } from '../helpers/program.ts';
 import type { CheckReport } from './check-journal.ts';
 import { type Journal, openJournal, runConnections } from './client.ts';
-import { runAsCommand } from './command.ts';
+import { type Run, runAsCommand } from './command.ts';
 import { createWorkload, seededRandom, type Workload } from './workload.ts';
 
 /*
@@ -18,20 +18,16 @@ import { createWorkload, seededRandom, type Workload } from './workload.ts';
  */
 
 const checker = fileURLToPath(new URL('./check-journal.ts', import.meta.url));
-const token = 'torture-token-0123456789abcdefghijklmnopqrstuvwxyz';
 
 /** A server that shows no sign of life for so long fails the run. */
 const cycleMsMax = 60_000;
 
-export interface KillOptions {
-  /** An empty folder, for the store and the journal. */
-  readonly folder: string;
+/**
+ * The seed repeats the requests and the moments of the kills, as far as the timing of two processes
+ * can be repeated.
+ */
+export interface KillOptions extends Omit<Run, 'owner'> {
   readonly cycles: number;
-  /**
-   * Repeats the requests and the moments of the kills, as far as the timing of two processes can be
-   * repeated.
-   */
-  readonly seed: number;
   readonly connections: number;
   /** Factor for the number of events in the life of each server. */
   readonly lives: number;
@@ -39,7 +35,6 @@ export interface KillOptions {
   readonly checkEvery: number;
   /** A server that waits for an event of its files is killed at this request of its life. */
   readonly requestsMax?: number;
-  readonly report: (line: string) => void;
 }
 
 export interface KillReport {
@@ -61,21 +56,14 @@ interface Moment {
 }
 
 export async function killAgainAndAgain(options: KillOptions): Promise<KillReport> {
-  const { folder, cycles, seed, connections, lives, checkEvery, report } = options;
-  const { requestsMax = Number.POSITIVE_INFINITY } = options;
+  const { folder, cycles, seed, lives, checkEvery, report } = options;
   const storeFolder = join(folder, 'store');
   mkdirSync(storeFolder);
   const store = join(storeFolder, 'plants.db');
   const journalPath = join(folder, 'journal.ndjson');
   using journal = openJournal(journalPath);
-  const setting: Setting = {
-    storeFolder,
-    store,
-    journal,
-    workload: createWorkload(seed, token),
-    connections,
-    requestsMax,
-  };
+  const workload = createWorkload(seed, token);
+  const setting = { ...options, storeFolder, store, journal, workload };
   const kills = { 'store touched': 0, printed: 0, 'request sent': 0, 'plant acknowledged': 0 };
   let killsBeforeReady = 0;
 
@@ -105,13 +93,11 @@ function randomMoment(random: () => number, lives: number): Moment {
   return { happening: 'plant acknowledged', count: upTo(400 * lives) };
 }
 
-interface Setting {
+interface Setting extends Pick<KillOptions, 'connections' | 'requestsMax'> {
   readonly storeFolder: string;
   readonly store: string;
   readonly journal: Journal;
   readonly workload: Workload;
-  readonly connections: number;
-  readonly requestsMax: number;
 }
 
 /**
@@ -122,7 +108,8 @@ async function runServer(
   setting: Setting,
   end: Moment | 'retry what is unknown and stop',
 ): Promise<{ wasReady: boolean }> {
-  const { store, storeFolder, journal, workload, connections, requestsMax } = setting;
+  const { store, storeFolder, journal, workload, connections } = setting;
+  const { requestsMax = Number.POSITIVE_INFINITY } = setting;
   let left = end === 'retry what is unknown and stop' ? Number.POSITIVE_INFINITY : end.count;
   let requests = 0;
   let over = false;
@@ -164,18 +151,9 @@ async function runServer(
   await exit;
   clearTimeout(alarm);
   watcher.close();
-  if (typeof end === 'string')
-    assert.equal(
-      child.exitCode,
-      0,
-      `the server did not stop in order (${child.signalCode}): ${errors}`,
-    );
-  else
-    assert.equal(
-      child.signalCode,
-      'SIGKILL',
-      `the server has ended or hung by itself (${child.exitCode}, ${child.signalCode}): ${errors}`,
-    );
+  const { exitCode, signalCode } = child;
+  const how = `the server has ended with ${exitCode} or ${signalCode}: ${errors}`;
+  assert.equal(signalCode ?? exitCode, typeof end === 'string' ? 0 : 'SIGKILL', how);
   return { wasReady: typeof port === 'number' };
 }
 

@@ -20,7 +20,7 @@ import {
   storeText,
 } from '../helpers/program.ts';
 import { readStore, type SentPlant } from './check-journal.ts';
-import { runAsCommand } from './command.ts';
+import { type Run, runAsCommand } from './command.ts';
 import { bodyOf, seededRandom } from './workload.ts';
 
 /*
@@ -30,17 +30,7 @@ import { bodyOf, seededRandom } from './workload.ts';
  * either program is killed or stopped, and started again.
  */
 
-interface LossOptions {
-  /** An empty folder, for the store and the replica. */
-  readonly folder: string;
-  readonly rounds: number;
-  readonly seed: number;
-  /** A machine lives twice as long at most: before and after the incident. */
-  readonly lifeMsMax: number;
-  readonly report: (line: string) => void;
-}
-
-const incidents: readonly [Incident, ...Incident[]] = [
+const incidents = [
   'nothing',
   'Litestream killed',
   'Litestream stopped',
@@ -48,9 +38,8 @@ const incidents: readonly [Incident, ...Incident[]] = [
   'service stopped',
   'both killed',
   'both stopped',
-];
-
-type Incident = 'nothing' | `${'Litestream' | 'service' | 'both'} ${'killed' | 'stopped'}`;
+] as const;
+type Incident = (typeof incidents)[number];
 
 interface Loss {
   /** Age of the oldest acknowledged create that the restored store lacks, when the machine was lost. */
@@ -88,12 +77,14 @@ interface Machine {
   readonly followedUntilMs: number;
 }
 
-/** @returns `violations` is empty, or has those of the last round */
+/**
+ * @param options a machine lives for twice `life-ms` at most: before and after the incident
+ * @returns `violations` is empty, or has those of the last round
+ */
 async function loseMachines(
-  owner: Owner,
-  options: LossOptions,
+  options: Run & Readonly<Record<'rounds' | 'life-ms', number>>,
 ): Promise<{ violations: string[]; losses: Loss[] }> {
-  const { folder, rounds, seed, lifeMsMax, report } = options;
+  const { folder, owner, rounds, seed, 'life-ms': lifeMsMax, report } = options;
   const random = seededRandom(seed);
   const oneOf = <T>(all: readonly [T, ...T[]]) => all[Math.floor(random() * all.length)] ?? all[0];
   const life = () => delay(Math.floor(random() * lifeMsMax));
@@ -300,20 +291,15 @@ async function retry({ plantsUrl }: RunningServer, all: ReadonlySet<Sent>): Prom
   return violations;
 }
 
-await runAsCommand(
-  'litestream',
-  { rounds: 50, 'life-ms': 5_000 },
-  async ({ owner, ...options }) => {
-    const why = whyNoLitestream();
-    if (why !== undefined) return { violations: [why], summary: 'nothing was run' };
-    const lifeMsMax = options['life-ms'];
-    const { violations, losses } = await loseMachines(owner, { ...options, lifeMsMax });
-    const ages = losses.map(({ oldestMs }) => oldestMs).sort((one, other) => one - other);
-    const median = ages[Math.floor(ages.length / 2)];
-    const slowest = Math.max(...losses.map(({ recoveryMs }) => recoveryMs));
-    return {
-      violations,
-      summary: `${losses.length} machines were lost; the oldest lost create was ${median} ms old in the median round, and ${ages.at(-1)} ms at most; the service answered again after at most ${slowest} ms`,
-    };
-  },
-);
+await runAsCommand('litestream', { rounds: 50, 'life-ms': 5_000 }, async (run) => {
+  const why = whyNoLitestream();
+  if (why !== undefined) return { violations: [why], summary: 'nothing was run' };
+  const { violations, losses } = await loseMachines(run);
+  const ages = losses.map(({ oldestMs }) => oldestMs).sort((one, other) => one - other);
+  const median = ages[Math.floor(ages.length / 2)];
+  const slowest = Math.max(...losses.map(({ recoveryMs }) => recoveryMs));
+  return {
+    violations,
+    summary: `${losses.length} machines were lost; the oldest lost create was ${median} ms old in the median round, and ${ages.at(-1)} ms at most; the service answered again after at most ${slowest} ms`,
+  };
+});

@@ -123,11 +123,10 @@ export function createDisk(): Disk {
   function take(event: TraceEvent): void {
     switch (event.what) {
       case 'create':
-      case 'mkdir':
-        return rename(folderAt(above(event.path)), [
-          basename(event.path),
-          event.what === 'create' ? newFile() : newFolder(),
-        ]);
+      case 'mkdir': {
+        const made = event.what === 'create' ? newFile() : newFolder();
+        return rename(folderAt(above(event.path)), [basename(event.path), made]);
+      }
       case 'unlink':
         return rename(folderAt(above(event.path)), [basename(event.path), undefined]);
       case 'link':
@@ -142,22 +141,14 @@ export function createDisk(): Disk {
         );
       case 'write': {
         const file = fileAt(event.path);
-        return change(
-          file,
-          event.offset,
-          event.data,
-          Math.max(file.seen.size(), event.offset + event.data.length),
-        );
+        const size = Math.max(file.seen.size(), event.offset + event.data.length);
+        return change(file, event.offset, event.data, size);
       }
       case 'truncate': {
         const file = fileAt(event.path);
         // What is cut off is zeros, should the file grow again.
-        return change(
-          file,
-          event.length,
-          Buffer.alloc(Math.max(0, file.seen.size() - event.length)),
-          event.length,
-        );
+        const cutOff = Buffer.alloc(Math.max(0, file.seen.size() - event.length));
+        return change(file, event.length, cutOff, event.length);
       }
       case 'sync': {
         const node = find(event.path);
@@ -191,12 +182,9 @@ export function createDisk(): Disk {
   return {
     seen() {
       const paths = new Map<string, Buffer | undefined>();
-      walk(
-        '',
-        root,
-        ({ seen }) => seen,
-        (path, node) => paths.set(path, isFolder(node) ? undefined : node.seen.bytes()),
-      );
+      const note = (path: string, node: Node) =>
+        paths.set(path, isFolder(node) ? undefined : node.seen.bytes());
+      walk('', root, ({ seen }) => seen, note);
       return paths;
     },
     apply(event) {
@@ -218,16 +206,11 @@ export function createDisk(): Disk {
     },
     pending() {
       const numbers = new Set<number>();
-      const note = (node: Node) => {
+      const note = (_: string, node: Node) => {
         for (const one of node.pending) numbers.add(one.at);
       };
-      note(root);
-      walk(
-        '',
-        root,
-        ({ safe, seen }) => new Map([...safe, ...seen]),
-        (_, node) => note(node),
-      );
+      note('', root);
+      walk('', root, ({ safe, seen }) => new Map([...safe, ...seen]), note);
       return [...numbers].sort((one, other) => one - other);
     },
   };
@@ -252,11 +235,8 @@ function contentAfterCut({ safe, pending }: File, regime: Regime): Buffer {
   const bySector = new Map<number, Change[]>();
   for (const change of pending) {
     const end = change.offset + change.data.length;
-    for (
-      let sector = Math.floor(change.offset / sectorBytes);
-      sector * sectorBytes < end;
-      sector += 1
-    ) {
+    const first = Math.floor(change.offset / sectorBytes);
+    for (let sector = first; sector * sectorBytes < end; sector += 1) {
       const changes = bySector.get(sector);
       if (changes) changes.push(change);
       else bySector.set(sector, [change]);

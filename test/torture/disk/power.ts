@@ -3,11 +3,11 @@ import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { JournalEntry } from '../check-journal.ts';
-import { runAsCommand } from '../command.ts';
+import { type Run, runAsCommand } from '../command.ts';
 import { seededRandom } from '../workload.ts';
 import { createDisk } from './disk.ts';
 import { checkImage } from './image.ts';
-import { type Recording, record, storeFolder } from './record.ts';
+import { type Recording, type RecordOptions, record, storeFolder } from './record.ts';
 import { createRegime, type RegimeName, regimeNames } from './regimes.ts';
 import { countsOf } from './tally.ts';
 import { buildRecorder, type TraceEvent } from './trace.ts';
@@ -26,18 +26,12 @@ const checksAtOnce = 2;
 /** Images after which a new recording is made. */
 const imagesPerRecording = 500;
 
-interface PowerOptions {
-  /** An empty folder. */
-  readonly folder: string;
+/**
+ * The seed chooses the requests, the moments and what is left; the timing of a recorded server
+ * cannot be repeated.
+ */
+interface PowerOptions extends Omit<Run, 'owner'>, Pick<RecordOptions, 'lives' | 'plantsPerLife'> {
   readonly images: number;
-  /**
-   * Chooses the requests, the moments and what is left; the timing of a recorded server cannot be
-   * repeated.
-   */
-  readonly seed: number;
-  readonly lives: readonly ('SIGKILL' | 'SIGTERM')[];
-  readonly plantsPerLife: number;
-  readonly report: (line: string) => void;
 }
 
 interface PowerReport {
@@ -54,7 +48,7 @@ interface PowerReport {
  * ends with it.
  */
 export async function cutPowerAgainAndAgain(options: PowerOptions): Promise<PowerReport> {
-  const { folder, images, seed, lives, plantsPerLife, report } = options;
+  const { folder, images, seed, report } = options;
   const library = buildRecorder(folder);
   const violations: string[] = [];
   const all: Cut[] = [];
@@ -82,26 +76,16 @@ export async function cutPowerAgainAndAgain(options: PowerOptions): Promise<Powe
   rmSync(canaryFolder, { recursive: true });
 
   for (let done = 0; done < images && violations.length === 0; done += imagesPerRecording) {
-    const recordingSeed = seed + done;
-    const recordingFolder = emptyFolder(folder, `recording-${recordingSeed}`);
-    const recording = await record({
-      folder: recordingFolder,
-      library,
-      seed: recordingSeed,
-      lives,
-      plantsPerLife,
-    });
-    const cuts = planCuts(
-      recording.events,
-      Math.min(imagesPerRecording, images - done),
-      recordingSeed,
-    );
+    const part = { folder: emptyFolder(folder, `recording-${seed + done}`), seed: seed + done };
+    const recording = await record({ ...options, library, ...part });
+    const count = Math.min(imagesPerRecording, images - done);
+    const cuts = planCuts(recording.events, count, part.seed);
     all.push(...cuts);
-    violations.push(...(await checkCuts(recording, cuts, recordingFolder, report)));
+    violations.push(...(await checkCuts(recording, cuts, part.folder, report)));
     report(
       `${done + cuts.length} of ${images} images, ${recording.events.length} events, ${violations.length} violations`,
     );
-    if (violations.length === 0) rmSync(recordingFolder, { recursive: true });
+    if (violations.length === 0) rmSync(part.folder, { recursive: true });
   }
   return {
     violations,

@@ -14,7 +14,7 @@ export interface Recording {
   readonly entries: readonly JournalEntry[];
 }
 
-interface RecordOptions {
+export interface RecordOptions {
   /** An empty folder, for the store, the traces and the journal. */
   readonly folder: string;
   /** The compiled recorder. */
