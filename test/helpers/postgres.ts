@@ -104,13 +104,22 @@ const keptFolder = join(import.meta.dirname, '../../node_modules/.cache/plant-st
  */
 function newData(): string {
   const args = ['-U', 'postgres', '--auth=trust', '--encoding=UTF8', '--locale=C', '--no-sync'];
-  const version = execFileSync(join(programs(), 'initdb'), ['--version'], { encoding: 'utf8' });
+  const version = execFileSync(join(postgresPrograms(), 'initdb'), ['--version'], {
+    encoding: 'utf8',
+  });
   const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
   const kept = join(
     keptFolder,
     hash(
       'sha256',
-      JSON.stringify([programs(), version, timeZone, process.getuid?.(), asOtherUser, args]),
+      JSON.stringify([
+        postgresPrograms(),
+        version,
+        timeZone,
+        process.getuid?.(),
+        asOtherUser,
+        args,
+      ]),
     ),
   );
   if (existsSync(kept)) return kept;
@@ -219,7 +228,7 @@ export function nameOfDatabase(url: string): string {
   return new URL(url).pathname.slice(1);
 }
 
-function sendTo(pid: number, name: NodeJS.Signals): void {
+export function sendTo(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
   } catch (error) {
@@ -228,7 +237,7 @@ function sendTo(pid: number, name: NodeJS.Signals): void {
   }
 }
 
-async function query(
+export async function query(
   port: number,
   database: string,
   text: string,
@@ -243,7 +252,7 @@ async function query(
 }
 
 function commandLine(program: string, args: readonly string[]): string[] {
-  return [...asOtherUser, join(programs(), program), ...args];
+  return [...asOtherUser, join(postgresPrograms(), program), ...args];
 }
 
 const nobody = 65_534;
@@ -262,18 +271,18 @@ const asNobody = [
  * the files stay root's. In a container without namespaces it runs as the user nobody, with the
  * capability to open all files, and owns its data.
  */
-const asOtherUser =
+export const asOtherUser =
   process.getuid?.() !== 0
     ? []
     : spawnSync('unshare', [...inNamespace, 'true']).status === 0
       ? ['unshare', ...inNamespace]
       : ['setpriv', ...asNobody];
 
-function giveAway(folder: string): void {
+export function giveAway(folder: string): void {
   if (asOtherUser[0] === 'setpriv') execFileSync('chown', ['-R', `${nobody}:${nobody}`, folder]);
 }
 
-function programs(): string {
+export function postgresPrograms(): string {
   return process.env['TEST_POSTGRES_BIN'] || join(packagedPrograms(), 'bin');
 }
 

@@ -3,7 +3,8 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { type Citus, startCitus } from '../../helpers/citus.ts';
-import { type Owner, startServer, temporaryFolder } from '../../helpers/program.ts';
+import { type PatroniCluster, startPatroni } from '../../helpers/patroni.ts';
+import { type Owner, startImpatient, startServer, temporaryFolder } from '../../helpers/program.ts';
 import { type CheckReport, readStore, type SentPlant } from '../check-journal.ts';
 import { runAsCommand } from '../command.ts';
 import { seededRandom } from '../workload.ts';
@@ -24,6 +25,7 @@ import {
   stillNodeFaults,
 } from './faults.ts';
 import { type LoadOptions, startLoad } from './load.ts';
+import { patroniFaults } from './patroni.ts';
 import {
   accountOf,
   assertAnswered,
@@ -149,6 +151,20 @@ export async function historyOnCitus(
   return runHistory({ ...citus, faultMs, nodes, startNode, readStore }, citusFaults, options);
 }
 
+/** Three nodes have one store in a database whose primary Patroni chooses. */
+export async function historyOnPatroni(
+  owner: Owner,
+  options: HistoryOptions,
+  cluster: PatroniCluster,
+): Promise<CheckReport> {
+  const { url } = cluster;
+  const startNode = (_: number, ...args: string[]) => startImpatient(owner, url, args);
+  const nodes = [await startNode(0), await startNode(1), await startNode(2)];
+  const readStore = async () =>
+    plantsIn(url.replace(/@.*\//, `@127.0.0.1:${(await cluster.primary()).port}/`));
+  return runHistory({ ...cluster, nodes, startNode, readStore }, patroniFaults, options);
+}
+
 /** If the run finds no losses where there are some, it would find no others. */
 export async function findsLosses(
   owner: Owner,
@@ -165,9 +181,9 @@ export async function findsLosses(
 if (import.meta.main) {
   const ofNodes = { ...nodeFaults, ...stillNodeFaults };
   const ofCluster = { ...databaseFaults, ...networkFaults, ...ofNodes, ...clusterFaults };
-  const operations = { sqlite: 200_000, postgres: 200_000, citus: 0 };
+  const operations = { sqlite: 200_000, postgres: 200_000, patroni: 0, citus: 0 };
   await runAsCommand('history', operations, async (run) => {
-    const { folder, owner, sqlite, postgres, citus, seed, report } = run;
+    const { folder, owner, sqlite, postgres, patroni, citus, seed, report } = run;
     const part = (name: string, operations: number) => {
       mkdirSync(join(folder, name));
       const pace = { operationsPerFault: 500, lanesPerNode: 16, pauseMs: 0 };
@@ -177,6 +193,10 @@ if (import.meta.main) {
     if (sqlite > 0) found.push(await historyOnSqlite(owner, part('sqlite', sqlite), ofNodes));
     if (postgres > 0)
       found.push(await historyOnPostgres(owner, part('postgres', postgres), ofCluster));
+    if (patroni > 0) {
+      const cluster = await startPatroni(owner);
+      found.push(await historyOnPatroni(owner, part('patroni', patroni), cluster));
+    }
     if (citus > 0) {
       const started = (await startCitus(owner)) ?? assert.fail('TEST_POSTGRES_BIN has no Citus');
       found.push(await historyOnCitus(owner, part('citus', citus), started));
