@@ -97,6 +97,7 @@ async function memberOf(owner: Owner, folder: string, name: string, etcdPort: nu
       authentication: { superuser: user, replication: user },
       parameters: { unix_socket_directories: '' },
       remove_data_directory_on_diverged_timelines: true,
+      basebackup: [{ checkpoint: 'fast' }],
     },
   };
   // YAML contains JSON.
