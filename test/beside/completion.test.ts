@@ -125,8 +125,6 @@ test('zsh completes the same', (t) => {
 
 test('a shell that is not known is wrong usage', async () => {
   const { code, stdout, stderr } = await runProgram(['completion', 'tcsh']);
-  assert.deepEqual(
-    [code, stdout, stderr],
-    [2, '', 'plant-store: SHELL must be one of bash, zsh, fish; it is "tcsh"\n'],
-  );
+  const refusal = [2, '', 'plant-store: SHELL must be one of bash, zsh, fish; it is "tcsh"\n'];
+  assert.deepEqual([code, stdout, stderr], refusal);
 });

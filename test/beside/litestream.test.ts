@@ -168,8 +168,6 @@ test('the commands of the page follow a store, and restore it in another place',
   writeFileSync(replicated.store, 'a damaged store');
   const args = ['-euc', plantStore + typed(restoring)];
   await promisify(execFile)('bash', args, { cwd: folder, env });
-  assert.deepEqual(
-    storedPlants(replicated.store).map(([id]) => id),
-    [1n, 2n],
-  );
+  const ids = storedPlants(replicated.store).map(([id]) => id);
+  assert.deepEqual(ids, [1n, 2n]);
 });

@@ -78,10 +78,8 @@ export async function openPage(
   owner.after(() => page.close());
   const faults = await watchFaults(page, origin);
   owner.after(() => {
-    assert.deepEqual(
-      faults.filter((fault) => !expected?.test(fault)),
-      [],
-    );
+    const unexpected = faults.filter((fault) => !expected?.test(fault));
+    assert.deepEqual(unexpected, []);
   });
   return page;
 }

@@ -148,11 +148,8 @@ export async function startServer(
   // The line of the log that says so comes in every format of the log.
   while (!/ready/.test(printed.stderr)) {
     await Promise.race([once(child.stderr, 'data'), exit]);
-    assert.equal(
-      child.exitCode ?? child.signalCode,
-      null,
-      `the server has ended: ${printed.stderr}`,
-    );
+    const end = child.exitCode ?? child.signalCode;
+    assert.equal(end, null, `the server has ended: ${printed.stderr}`);
   }
   const plantsUrl = /https?:\/\/[^"\s]*\/plants/.exec(printed.stderr)?.[0];
   assert(plantsUrl, `no address in: ${printed.stderr}`);

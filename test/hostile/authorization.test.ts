@@ -244,8 +244,6 @@ test('every form of Authorization gets its code and its challenge, and only plan
     );
   }
   const ids = created.toSorted((a, b) => (a < b ? -1 : 1));
-  assert.deepEqual(
-    storedPlants(store),
-    ids.map((id) => [id, 'Alder', null]),
-  );
+  const rows = ids.map((id) => [id, 'Alder', null]);
+  assert.deepEqual(storedPlants(store), rows);
 });

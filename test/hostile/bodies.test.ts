@@ -105,10 +105,8 @@ async function assertAllAnswered(t: TestContext, bodies: readonly HostileBody[])
     const outcome = typeof one.expected === 'string' ? one.expected : 'created';
     tally.set(outcome, (tally.get(outcome) ?? 0) + 1);
   });
-  assert.deepEqual(
-    storedPlants(store),
-    stored.map(({ id, name, tag }) => [id, name, tag ?? null]),
-  );
+  const rows = stored.map(({ id, name, tag }) => [id, name, tag ?? null]);
+  assert.deepEqual(storedPlants(store), rows);
   return (outcome: Outcome) => tally.get(outcome) ?? 0;
 }
 

@@ -86,21 +86,12 @@ test('below a base path plants are created there and nowhere else, and the descr
   const server = await startServerOnNewStore(t, '--base-path', '/garden/v1/', ...oneThread);
   assert.equal(new URL(server.plantsUrl).pathname, '/garden/v1/plants');
 
-  assertPlant(
-    await exchange(
-      t,
-      server.port,
-      rawRequest('{"id":1,"name":"Alder"}', { target: '/garden/v1/plants' }),
-    ),
-    '{"name":"Alder"}',
-  );
+  const createAt = (target: string, id: number) =>
+    exchange(t, server.port, rawRequest(`{"id":${id},"name":"Alder"}`, { target }));
+  assertPlant(await createAt('/garden/v1/plants', 1), '{"name":"Alder"}');
   const others = ['/plants', '/garden/plants', '/garden/v1', '/garden/v1//plants'];
-  for (const target of [...others, '/garden/v1/plants/']) {
-    assertRefusal(
-      await exchange(t, server.port, rawRequest('{"id":2,"name":"Alder"}', { target })),
-      'pathUnknown',
-    );
-  }
+  for (const target of [...others, '/garden/v1/plants/'])
+    assertRefusal(await createAt(target, 2), 'pathUnknown');
 
   assert.equal(storedPlants(server.store).length, 1);
   const description = await fetch(server.plantsUrl.replace('plants', 'openapi.json'));

@@ -73,10 +73,9 @@ test('a preflight says what a page may send, and any other OPTIONS gets 405', as
     for (const [server, origin] of [[listed, app] as const, [all, 'null'] as const]) {
       const { status, headers } = await send(t, server(), preflight, origin);
       assert.equal(status, 204);
-      assert.deepEqual(
-        ['methods', 'headers'].map((name) => headers.get(`access-control-allow-${name}`)),
-        [methods, 'Authorization, Content-Type, traceparent, *'],
-      );
+      assert.equal(headers.get('access-control-allow-methods'), methods);
+      const allowed = headers.get('access-control-allow-headers');
+      assert.equal(allowed, 'Authorization, Content-Type, traceparent, *');
       assert.equal(headers.get('access-control-max-age'), '7200');
       for (const other of [{ target: '/docs' }, { fields: {} }])
         assert.equal((await send(t, server(), { ...preflight, ...other }, origin)).status, 405);

@@ -76,17 +76,13 @@ test('doctor says that tmpfs is memory, and tells when it is nearly full or read
   if (small === undefined) return;
   const found = await diagnose(join(small, 'plants.db'));
   assert.equal(found.code, 1);
-  assert.match(
-    found.lines['file system'] ?? '',
-    /^warning tmpfs is memory: a power cut loses all plants; name/,
-  );
+  const says = found.lines['file system'] ?? '';
+  assert.match(says, /^warning tmpfs is memory: a power cut loses all plants; name/);
   assert.match(found.lines['free space'] ?? '', /^error 6 MiB are free, 100 % of 6 MiB; make room/);
 
   assert.equal(spawnSync('mount', ['-o', 'remount,ro', small]).status, 0);
-  assert.match(
-    (await diagnose(join(small, 'plants.db'))).lines['folder'] ?? '',
-    /^error no files can be made in /,
-  );
+  const readOnly = await diagnose(join(small, 'plants.db'));
+  assert.match(readOnly.lines['folder'] ?? '', /^error no files can be made in /);
 });
 
 test('the service starts in memory, and its log warns of it', async (t) => {

@@ -146,10 +146,8 @@ async function failsOn(t: TestContext, disk: string, says: RegExp): Promise<void
   await done('verify', file);
   await done('verify', ...on(path));
   await using store = await openStoreAt(path);
-  assert.deepEqual(
-    (await store.listBackups()).map((backup) => backup.file),
-    [file],
-  );
+  const files = (await store.listBackups()).map((backup) => backup.file);
+  assert.deepEqual(files, [file]);
 }
 
 test('a full disk of backups fails the backup, and neither the service nor the last good backup', async (t) => {

@@ -90,10 +90,8 @@ async function probe(
   name: 'startupProbe' | 'livenessProbe' | 'readinessProbe',
 ) {
   const { httpGet, timeoutSeconds = 1 } = container[name];
-  assert.equal(
-    ports.find((one: { name: string }) => one.name === httpGet.port).containerPort,
-    8081,
-  );
+  const named = ports.find((one: { name: string }) => one.name === httpGet.port);
+  assert.equal(named.containerPort, 8081);
   const asked = request(new URL(httpGet.path, opsUrl), {
     agent: false,
     headers: { 'User-Agent': 'kube-probe/1.34', Accept: '*/*' },

@@ -91,11 +91,8 @@ async function assertStoredAndStopped(
   server: RunningServer,
   store: string,
 ): Promise<void> {
-  const reply = await client.reply();
-  assert.deepEqual(
-    [reply.status, reply.body, reply.headers.get('connection')],
-    [200, '{"name":"Alder"}', 'close'],
-  );
+  const { status, body, headers } = await client.reply();
+  assert.deepEqual([status, body, headers.get('connection')], [200, '{"name":"Alder"}', 'close']);
   assert.equal(await client.closed(), '');
   assert.equal(await exitCode(server), 0);
   assert.deepEqual(storedPlants(store), [[1n, 'Alder', null]]);

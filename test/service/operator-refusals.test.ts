@@ -145,10 +145,8 @@ test('40950 is answered when a token is rotated again within its grace', async (
 test('40901 is answered when there are as many tokens as there may be', async (t) => {
   addTokens(shared.store, 1_000, 'valid');
   const wish = '{"name":"more","role":"create"}';
-  assertProvoked(
-    await exchange(t, shared.port, requestOf('POST /api/tokens', [cookie], wish)),
-    'tokensTooMany',
-  );
+  const reply = await exchange(t, shared.port, requestOf('POST /api/tokens', [cookie], wish));
+  assertProvoked(reply, 'tokensTooMany');
 });
 
 test('50000 is answered for a defect, which is logged under the request id that the operator got', async (t) => {
@@ -163,10 +161,8 @@ test('50000 is answered for a defect, which is logged under the request id that 
 test('50301 is answered when the store cannot be searched', async (t) => {
   const server = await startSignedIn(t);
   alterStore(server.store, 'PRAGMA user_version = 99');
-  assertProvoked(
-    await exchange(t, server.port, requestOf('GET /api/plants', [server.cookie])),
-    'storeUnavailable',
-  );
+  const reply = await exchange(t, server.port, requestOf('GET /api/plants', [server.cookie]));
+  assertProvoked(reply, 'storeUnavailable');
 });
 
 test('40955 is answered while another backup runs', async (t) => {

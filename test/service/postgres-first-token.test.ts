@@ -44,15 +44,11 @@ test('of two nodes that start at once on a database without tokens, one makes th
     Promise.all(folders.map((folder) => startNode(t, url, folder))),
   );
 
-  assert.match(
-    nodes.map(({ stderr }) => stderr()).join(''),
-    /another node has made the first token/,
-  );
+  const logs = nodes.map(({ stderr }) => stderr()).join('');
+  assert.match(logs, /another node has made the first token/);
   const tokens = await doneRecords('token', 'list', ...on(url));
-  assert.deepEqual(
-    tokens.map(({ name }) => name),
-    ['first-start'],
-  );
+  const names = tokens.map(({ name }) => name);
+  assert.deepEqual(names, ['first-start']);
   const withFile = nodes.filter(({ file }) => existsSync(file));
   assert.equal(withFile.length, 1);
   const token = readFileSync(withFile[0]?.file ?? '', 'utf8').trim();

@@ -31,10 +31,8 @@ test('a plant is stored as it was sent, whatever another client of a pooler has 
     assert.equal(reply.status, 200, statement);
   }
   const rows = await server.query('SELECT id::int, name, tag FROM plants ORDER BY id', url);
-  assert.deepEqual(
-    rows,
-    plants.map((plant) => ({ tag: null, ...plant })),
-  );
+  const stored = plants.map((plant) => ({ tag: null, ...plant }));
+  assert.deepEqual(rows, stored);
 });
 
 test('another client of a pooler finds the settings of its session as they were', async (t) => {

@@ -51,10 +51,8 @@ test('a database that may lose what it has committed is refused, prove and docto
     const says = /^error with fsync=off, a crash of the machine .* --accept-lost-commits$/;
     assert.match(lines['durability'] ?? '', says);
   });
-  assert.deepEqual(
-    await server.query('SELECT * FROM pg_tables WHERE schemaname = current_schema()', url),
-    [],
-  );
+  const tables = 'SELECT * FROM pg_tables WHERE schemaname = current_schema()';
+  assert.deepEqual(await server.query(tables, url), []);
 });
 
 test('a database that may lose what it has committed is used by who accepts that, and the service warns of it', async (t) => {

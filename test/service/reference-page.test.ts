@@ -33,14 +33,10 @@ test('the reference page and all that it loads are served to everybody, by GET a
     const [head, get] = [await connection.reply('HEAD'), await connection.reply()];
     for (const { status, headers } of [head, get]) {
       assert.equal(status, 200, target);
-      assert.match(
-        headers.get('content-type') ?? '',
-        /^text\/(html|css|javascript); charset=utf-8$/,
-      );
-      assert.match(
-        headers.get('content-security-policy') ?? '',
-        /^default-src 'none'; script-src 'self'; style-src 'self';/,
-      );
+      const type = headers.get('content-type') ?? '';
+      assert.match(type, /^text\/(html|css|javascript); charset=utf-8$/);
+      const policy = headers.get('content-security-policy') ?? '';
+      assert.match(policy, /^default-src 'none'; script-src 'self'; style-src 'self';/);
       assert.doesNotMatch(headers.get('content-security-policy') ?? '', /unsafe|http|\*/);
       assert.equal(headers.get('x-content-type-options'), 'nosniff');
       assert.equal(headers.get('referrer-policy'), 'no-referrer');

@@ -53,10 +53,8 @@ async function assertNothingIsLost(
   const again = await startServer(t, store, oneThread);
   const stored = () => storedPlants(store).map(([id]) => Number(id));
   const kept = new Set(stored());
-  assert.deepEqual(
-    acknowledged.filter((id) => !kept.has(id)),
-    [],
-  );
+  const lost = acknowledged.filter((id) => !kept.has(id));
+  assert.deepEqual(lost, []);
   for (const id of sent) assert.equal((await create(again.plantsUrl, plant(id))).status, 200);
   assert.deepEqual(stored(), sent);
 }

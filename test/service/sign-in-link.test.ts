@@ -38,11 +38,8 @@ for (const [index, [engine, store]] of Object.entries(stores).entries()) {
   test(`${engine}: a sign-in link signs in one of those who use it at once, and nobody after`, async () => {
     const link = await linkMadeAt(Date.now());
     const answers = await Promise.all([1, 2, 3, 4].map(() => signIn({ link })));
-    assert.deepEqual(
-      answers.map(({ status }) => status).toSorted(),
-      [200, 401, 401, 401],
-      JSON.stringify(answers),
-    );
+    const statuses = answers.map(({ status }) => status).toSorted();
+    assert.deepEqual(statuses, [200, 401, 401, 401], JSON.stringify(answers));
     const winner = answers.find(({ status }) => status === 200);
     assert.equal(await operatorOf(cookieOf(winner ?? assert.fail())), 'command line');
     await server.logged((log) => /"operator":"command line"/.test(log));
@@ -68,10 +65,8 @@ for (const [index, [engine, store]] of Object.entries(stores).entries()) {
     const unused = await linkMadeAt(Date.now());
     assert.equal(await operatorOf(cookie), 'command line');
     const listed = await doneRecords('token', 'list', ...on(store));
-    assert.deepEqual(
-      listed.filter(({ name }) => name === 'command line').map(({ role }) => role),
-      ['subject'],
-    );
+    const roles = listed.filter(({ name }) => name === 'command line').map(({ role }) => role);
+    assert.deepEqual(roles, ['subject']);
 
     const revoked = await done('token', 'revoke', 'command line', ...on(store));
     assert.equal(revoked.stdout, '');

@@ -243,10 +243,8 @@ test('token list --json tells who made and who revoked each secret', async () =>
   const records = await doneRecords('token', 'list', ...on(store));
   const made = records.filter(({ name }) => name === 'made');
   const by = `command line (${userInfo().username})`;
-  assert.deepEqual(
-    made.map(({ createdBy, revokedBy }) => [createdBy, revokedBy]),
-    Array(2).fill([by, by]),
-  );
+  const persons = made.map(({ createdBy, revokedBy }) => [createdBy, revokedBy]);
+  assert.deepEqual(persons, Array(2).fill([by, by]));
 });
 
 test('a token with a time limit is admitted until then, and refused from then on', async () => {

@@ -78,10 +78,8 @@ test('a full queue takes nothing more, and takes again when plants have been sto
   const { offer, lock, store } = await openQueue(t, { queuePlantsMax: 2 });
   const { release } = lock();
   const taken = [offer(1n), offer(2n)];
-  assert.deepEqual(
-    [...taken, offer(3n)].map(({ answer }) => answer),
-    ['queued', 'queued', 'full'],
-  );
+  const answers = [...taken, offer(3n)].map(({ answer }) => answer);
+  assert.deepEqual(answers, ['queued', 'queued', 'full']);
   release();
   await assertCreated(taken);
   assert.equal(await offer(4n).settled, 'created');

@@ -52,10 +52,8 @@ test('while as many transactions are under way as may be, the next one gathers',
   }
   const gathering = [101n, 102n].map((id) => offer(id).settled);
   await new Promise(setImmediate);
-  assert.deepEqual(
-    batches,
-    ids.map(() => 1),
-  );
+  const ofOneEach = ids.map(() => 1);
+  assert.deepEqual(batches, ofOneEach);
   await endElsewhere('ROLLBACK');
   assert.deepEqual(new Set(await Promise.all([...heldUp, ...gathering])), new Set(['created']));
   assert.deepEqual(batches, [...ids.map(() => 1), 2]);

@@ -44,10 +44,8 @@ test('connections to PostgreSQL', async (t) => {
   };
   for (const [what, [url, variables]] of Object.entries(waysIn)) {
     await t.test(`there is a way in ${what}`, async (t) => {
-      assert.equal(
-        await queryValue(await connectTo(t, url, variables), `current_setting('port')`),
-        `${server.port}`,
-      );
+      const port = await queryValue(await connectTo(t, url, variables), `current_setting('port')`);
+      assert.equal(port, `${server.port}`);
     });
   }
 

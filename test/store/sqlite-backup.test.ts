@@ -24,10 +24,8 @@ test('a copy is of one moment and never starts over, although another process wr
     steps.push(Number(standing?.done));
   });
   assert(steps.length > 3, `${steps}`);
-  assert.deepEqual(
-    steps,
-    steps.toSorted((a, b) => a - b),
-  );
+  const ascending = steps.toSorted((a, b) => a - b);
+  assert.deepEqual(steps, ascending);
   assert.deepEqual(storedPlants(copy), stored);
   assert.equal(storedPlants(path).length, stored.length + steps.length);
 });

@@ -30,14 +30,9 @@ test('sqlite: the file is plain SQLite, in WAL mode, with strict tables', async 
   const db = new DatabaseSync(path, { readOnly: true });
   t.after(() => db.close());
   assert.equal(db.prepare('PRAGMA journal_mode').get()?.['journal_mode'], 'wal');
-  assert.equal(
-    db
-      .prepare(
-        "SELECT count(*) AS n FROM pragma_table_list WHERE name IN ('plants', 'tokens') AND strict",
-      )
-      .get()?.['n'],
-    2,
-  );
+  const strict =
+    "SELECT count(*) AS n FROM pragma_table_list WHERE name IN ('plants', 'tokens') AND strict";
+  assert.equal(db.prepare(strict).get()?.['n'], 2);
   assert.equal(db.prepare('SELECT name FROM plants WHERE id = 1').get()?.['name'], 'Alder');
 });
 

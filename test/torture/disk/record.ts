@@ -151,16 +151,11 @@ export function settleTrace(path: string, model: Disk, disk: string): void {
   }
   model.apply({ what: 'end' });
   const [recorded, real] = [model.seen(), readFolder(disk)];
-  assert.deepEqual(
-    [...recorded.keys()].sort(),
-    [...real.keys()].sort(),
-    'the names on the disk differ from the recorded names',
-  );
+  const names = [recorded, real].map((files) => [...files.keys()].sort());
+  assert.deepEqual(names[0], names[1], 'the names on the disk differ from the recorded names');
   for (const [name, content] of recorded) {
-    assert(
-      sameContent(content, real.get(name)),
-      `${name} is on the disk with another content than that recorded`,
-    );
+    const isSame = sameContent(content, real.get(name));
+    assert(isSame, `${name} is on the disk with another content than that recorded`);
   }
 }
 
