@@ -93,6 +93,18 @@ test('an index that a cut upgrade has left is built again, beside creates', asyn
   ]);
 });
 
+test('an upgrade names the session for whose snapshot the build of its index would wait', async (t) => {
+  const url = await oldStore();
+  const dump = await clientOn(t, url, 'pg_dump');
+  await dump.query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT id FROM plants');
+  const limits = withLimits({ postgres: { upgradePauseMs: 100, upgradeMs: 1_000 } });
+  const { code, stderr } = await runProgram(['upgrade', '--store', url], limits);
+  assert.equal(code, 1);
+  assert.match(stderr, /has not been upgraded within 1 s.* in use by process \d+ \(pg_dump, user/);
+  await dump.query('COMMIT');
+  assert.equal((await runHere(['upgrade', '--store', url])).code, 0);
+});
+
 test('while a session reads the tokens, an upgrade gives way to other readers, and names the session; when the session has ended, the store is upgraded', {
   skip: takesNoCode,
 }, async (t) => {

@@ -31,13 +31,18 @@ export async function outdatedPostgres(location: PostgresLocation): Promise<numb
  * @throws StoreOpenError, StoreError
  */
 export async function upgradePostgres(location: PostgresLocation): Promise<string | undefined> {
-  await buildIndex(location);
+  const readers = await buildIndex(location);
+  if (readers !== undefined) return readers;
   return runOnce(location, limits.postgres.upgradeStepMs, async (query) => {
     try {
       await inTransaction(query, () => upgradeTables(query));
       return undefined;
     } catch (cause) {
-      if (sqlState(cause) === LOCK_NOT_AVAILABLE) return sessionsOnTables(query);
+      if (sqlState(cause) === LOCK_NOT_AVAILABLE)
+        return (
+          (await sessionsOnTables(query, limits.postgres.upgradeLockMs)) ??
+          'a session that has ended meanwhile'
+        );
       if (sqlState(cause) !== INSUFFICIENT_PRIVILEGE) throw cause;
       throw new StoreOpenError(
         'the store in the database is of an earlier plant-store, and its tables cannot be ' +
@@ -68,27 +73,35 @@ async function upgradeTables(query: Query): Promise<void> {
  * Builds an index without stopping creates: an index that is built in a transaction stops them. A
  * build that was cut leaves an index that is not valid. The transaction makes the index where the
  * server builds none beside creates, such as for a partitioned table.
+ *
+ * @returns the sessions whose snapshots the build would wait for, such as that of `pg_dump`
  */
-async function buildIndex(location: PostgresLocation): Promise<void> {
-  const ms = limits.postgres.upgradeStepMs;
+async function buildIndex(location: PostgresLocation): Promise<string | undefined> {
+  const { upgradeStepMs: ms, upgradePauseMs } = limits.postgres;
   const connection = await openConnector(location, ms).connect();
   const { client, settings } = connection;
   try {
-    await within(connection, ms, async (query) => {
+    return await within(connection, ms, async (query) => {
       // For statements outside of transactions. In a session of a pooler, the setting would stay.
       if (settings.pooler === undefined) await client.query('SET statement_timeout = 0');
       for (;;) {
         const { rows } = await query(indexOfPlants);
         const [isValid, isBuilt, drop, create] = rows[0] ?? [true];
-        if (isValid) return;
-        if (isBuilt) await delay(limits.postgres.upgradePauseMs);
-        else await client.query(isValid === false ? drop : create).catch(passDeadlock);
+        if (isValid) return undefined;
+        if (isBuilt) {
+          await delay(upgradePauseMs);
+          continue;
+        }
+        const readers = await sessionsOnTables(query, upgradePauseMs, 'backend_xmin');
+        if (readers) return readers;
+        await client.query(isValid === false ? drop : create).catch(passDeadlock);
       }
     });
   } catch (error) {
     const state = sqlState(error);
     if (state !== FEATURE_NOT_SUPPORTED && state !== INSUFFICIENT_PRIVILEGE)
       throw storeError(error);
+    return undefined;
   } finally {
     connection.destroy();
   }
@@ -110,10 +123,16 @@ function passDeadlock(error: unknown): void {
 }
 
 /**
- * Sessions whose transactions began before the upgrade waited, the oldest first. The server tells
- * the times of other roles only to some roles.
+ * Sessions whose transactions are older, the oldest first. The server tells the times of other
+ * roles only to some roles.
+ *
+ * @param known a column that such a session has
  */
-async function sessionsOnTables(query: Query): Promise<string> {
+async function sessionsOnTables(
+  query: Query,
+  ageMs: number,
+  known = 'pid',
+): Promise<string | undefined> {
   const { rows } = await query(
     `SELECT DISTINCT format('process %s (%s, user %s%s)', pid,
         coalesce(nullif(application_name, ''), 'without a name'), usename,
@@ -121,11 +140,11 @@ async function sessionsOnTables(query: Query): Promise<string> {
           '", whose query began at "YYYY-MM-DD"T"HH24:MI:SS"Z"')),
       xact_start
      FROM pg_locks JOIN pg_stat_activity USING (pid)
-     WHERE granted AND pid <> pg_backend_pid() AND datname = current_database()
+     WHERE granted AND ${known} IS NOT NULL AND pid <> pg_backend_pid() AND datname = current_database()
        AND relation IN (to_regclass('plant_store'), to_regclass('tokens'), to_regclass('plants'))
        AND coalesce(xact_start < clock_timestamp() - $1 * interval '1 ms', true)
      ORDER BY xact_start NULLS FIRST LIMIT 3`,
-    [limits.postgres.upgradeLockMs],
+    [ageMs],
   );
-  return rows.map(([session]) => session).join(', ') || 'a session that has ended meanwhile';
+  return rows.length > 0 ? rows.map(([session]) => session).join(', ') : undefined;
 }
