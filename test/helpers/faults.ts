@@ -7,6 +7,7 @@ import { type RunningServer, token } from './program.ts';
 /** By part. JSON has no infinity, and none is needed. */
 type Changed = { readonly [P in keyof Limits]?: Partial<Limits[P]> };
 
+const quickStop: Changed = { service: { drainMs: 1_000 } };
 const quickHeartbeats: Changed = { ops: { heartbeatEveryMs: 100, heartbeatStaleMs: 1_000 } };
 
 /** The log of the store is checkpointed after a few pages, and soon at its limit. */
@@ -25,8 +26,8 @@ export const impatient: Changed = {
 /** By what is done to a server: the limits with which it shows soon. */
 const limitsOf: Readonly<Record<string, Changed>> = {
   'HTTP thread hangs': quickHeartbeats,
-  'disk hangs': quickHeartbeats,
-  'thread for checkpoints ends': smallLog,
+  'disk hangs': { ...quickHeartbeats, ...quickStop },
+  'thread for checkpoints ends': { ...smallLog, ...quickStop },
   'thread for checkpoints throws': smallLog,
 };
 
