@@ -209,6 +209,8 @@ describe('the console', { skip: withoutChromium(), concurrency: 2 }, () => {
     const page = await openSignedIn(t, '#/plants');
     await page.getByLabel('Id', { exact: true }).fill('2000000');
     await press(page, 'Search');
+    // The list before had the plant, too.
+    await page.getByText('Seedling').first().waitFor({ state: 'detached' });
     await page.getByText('(empty)').waitFor();
     const exact = await page.locator('td .exact').first().innerText();
     assert.equal(exact, '<img src=x onerror="window.isHurt = true">U+202Egnp.exe');
