@@ -58,6 +58,7 @@ const generated: Record<string, string> = {
   ...withVersion('operate/server.md'),
   ...withVersion('../packaging/container/compose.yaml'),
   ...withVersion('../packaging/container/compose.several.yaml'),
+  ...withVersion('../packaging/kubernetes/plant-store.yaml'),
 };
 
 const isCheck = process.argv.includes('--check');
