@@ -21,7 +21,7 @@ export const upgrade = command({
     terminal.onExit(writeLast);
     await commandsOf(store).prepare(log, terminal);
     // Throws if there is no store.
-    await using _reader = await openReader(store, limits.postgres.conditionMs);
+    await using _reader = await openReader(store, limits.cli.readMs);
     log.info({ store: engineOf(store).name }, `the store is of version ${version}`);
     return 0;
   },

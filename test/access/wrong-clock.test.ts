@@ -68,7 +68,7 @@ test('no step of the clock changes a rate', (t) => {
   }
 });
 
-test('a session whose token expires while the store is asked admits nobody', async () => {
+test('a session whose token expires while the store is asked admits no operator', async () => {
   let nowMs = 1_000;
   const token = { id: 1, name: 'clerk', role: 'operate', expiresAtMs: 2_000 };
   const store = {

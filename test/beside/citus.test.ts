@@ -43,7 +43,7 @@ async function testsOf(citus: Citus) {
     assert.deepEqual(violations, []);
   });
 
-  test('plants that were acknowledged are invisible while a worker lacks the second phase of their commit, nobody else gets their ids, and they come back', async (t) => {
+  test('plants that were acknowledged are invisible while a worker lacks the second phase of their commit, no other plants get their ids, and the plants come back', async (t) => {
     const url = await citus.makeStore();
     const [worker] = citus.workers;
     const proxy = await startProxy(t, worker?.port ?? 0);

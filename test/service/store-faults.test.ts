@@ -20,7 +20,7 @@ import { newStore, storedPlants } from '../helpers/store-file.ts';
 const idsIn = (store: string) => storedPlants(store).map(([id]) => Number(id));
 
 /**
- * Creates plants until one is refused. @returns the ids of those that were acknowledged, and the
+ * Creates plants until a create is refused. @returns the ids of the acknowledged plants, and the
  * refusal
  */
 async function createUntilRefused({ plantsUrl }: RunningServer, name: string) {

@@ -35,6 +35,9 @@ const uniqueIndexes: Readonly<Record<string, string>> = {
   tokens_name_in_force: 'tokens (name) WHERE revoked_at IS NULL AND rotated_at IS NULL',
 };
 
+/** Of plants, newest first. An upgrade builds it beside creates. */
+export const newestIndex = { name: 'plants_newest', columns: 'created_at, id' };
+
 /** Attempts to make the tables while other nodes make them, too. */
 const triesMax = 5;
 
@@ -70,7 +73,8 @@ export async function makeTables(query: Query): Promise<void> {
     await query(`CREATE TABLE IF NOT EXISTS ${name} (${definitions})`);
   for (const [name, on] of Object.entries(uniqueIndexes))
     await query(`CREATE UNIQUE INDEX IF NOT EXISTS ${name} ON ${on}`);
-  await query('CREATE INDEX IF NOT EXISTS plants_newest ON plants (created_at, id)');
+  const { name, columns } = newestIndex;
+  await query(`CREATE INDEX IF NOT EXISTS ${name} ON plants (${columns})`);
 }
 
 /** 0 if there is no store yet. @throws StoreOpenError for an unknown schema */

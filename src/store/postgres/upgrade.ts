@@ -13,7 +13,7 @@ import {
   storeError,
 } from './errors.ts';
 import { runOnce, within } from './pool.ts';
-import { makeTables, refuseChangedTables, versionOf } from './schema.ts';
+import { makeTables, newestIndex, refuseChangedTables, versionOf } from './schema.ts';
 import { inTransaction, type Query } from './transaction.ts';
 
 /** @returns the version of an older schema; otherwise undefined @throws StoreOpenError */
@@ -109,11 +109,11 @@ async function buildIndex(location: PostgresLocation): Promise<string | undefine
 
 /** Outside of a transaction the search path is another: the statements name the schema. */
 const indexOfPlants = `
-  SELECT (SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('plants_newest')),
+  SELECT (SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('${newestIndex.name}')),
     EXISTS (SELECT FROM pg_stat_progress_create_index WHERE relid = plants.oid),
-    format('DROP INDEX CONCURRENTLY IF EXISTS %I.plants_newest', nspname),
-    format('CREATE INDEX CONCURRENTLY IF NOT EXISTS plants_newest ON %I.plants (created_at, id)',
-      nspname)
+    format('DROP INDEX CONCURRENTLY IF EXISTS %I.${newestIndex.name}', nspname),
+    format('CREATE INDEX CONCURRENTLY IF NOT EXISTS ${newestIndex.name}
+      ON %I.plants (${newestIndex.columns})', nspname)
   FROM pg_class AS plants JOIN pg_namespace ON pg_namespace.oid = relnamespace
   WHERE plants.oid = to_regclass('plants')`;
 
