@@ -55,7 +55,10 @@ export const limits = {
     lingerBytes: 4 * MiB,
     /** A browser may repeat a request of another origin without a preflight. Chromium's bound. */
     preflightSeconds: 7_200,
-    /** After SIGTERM, a connection serves one more request that begins within this time. */
+    /**
+     * After SIGTERM, a connection serves one more request that begins within this time; beside a
+     * service that has taken the port over, almost until the end of `drainMs`.
+     */
     drainIdleMs: second,
     /** At SIGTERM, connections that wait are accepted for at most this time. */
     lastAcceptsMs: 100,
@@ -76,6 +79,8 @@ export const limits = {
     opsConnectionsMax: 512,
     descriptorsPerOpsConnection: 8,
     drainMs: 10 * second,
+    /** At a stop, the answer of a service that has taken the port over. */
+    portProbeMs: second,
     /** A SIGINT this long after the first signal ends the process at once. */
     interruptAgainMs: second,
     /** From the stop until open requests of operators are cut. */

@@ -131,7 +131,7 @@ export async function listen(options: ListenerOptions) {
      *
      * @returns when every connection is closed
      */
-    async close(drainMs: number, idleMs: number = limits.http.drainIdleMs): Promise<void> {
+    async close(drainMs: number, idleMs: number): Promise<void> {
       if (server.listening) await stopAccepting();
       state.phase = 'ending';
       const refusing = setTimeout(() => {

@@ -42,12 +42,18 @@ export type HttpThreadReport =
   | 'accepts nothing'
   | 'pong';
 
+/** As the arguments of a listener's `close`. */
+export interface Drain {
+  readonly drainMs: number;
+  readonly idleMs: number;
+}
+
 /** Later messages to an HTTP thread. */
 export type HttpThreadOrder =
   | 'stop accepting'
   | 'ping'
   | 'read keys'
-  | { readonly drainMs: number }
+  | Drain
   | { readonly renewTls: TlsMaterial };
 
 export type HttpThread = ReturnType<typeof loadHttpThread>;
@@ -120,8 +126,8 @@ export function loadHttpThread(
       return Promise.race([acceptsNothing.promise, exit]);
     },
     /** Resolves when requests are answered, connections are closed, and the thread has ended. */
-    drain(drainMs: number): Promise<unknown> {
-      order({ drainMs });
+    drain(bounds: Drain): Promise<unknown> {
+      order(bounds);
       return exit;
     },
     async [Symbol.asyncDispose]() {

@@ -19,6 +19,7 @@ import { watchEventLoop } from '../threads/event-loop.ts';
 import { httpThreadLayout, measuresIn } from '../threads/measures.ts';
 import { sharedCounters } from '../threads/shared-counter.ts';
 import type {
+  Drain,
   HttpThreadOptions,
   HttpThreadOrder,
   HttpThreadReport,
@@ -51,7 +52,7 @@ owner.on('message', async (order: HttpThreadOrder) => {
     return report('accepts nothing');
   }
   if ('renewTls' in order) return renewTls(order.renewTls);
-  await close(order.drainMs);
+  await close(order);
   owner.close();
 });
 
@@ -130,8 +131,8 @@ async function serve({ config, ...shared }: HttpThreadOptions, log: Log) {
     jwts,
     stopAccepting: listener.stopAccepting,
     renewTls: listener.renewTls,
-    async close(drainMs: number): Promise<void> {
-      await listener.close(drainMs);
+    async close({ drainMs, idleMs }: Drain): Promise<void> {
+      await listener.close(drainMs, idleMs);
       await running.disposeAsync();
     },
   };

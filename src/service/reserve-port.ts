@@ -1,5 +1,6 @@
 import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
+import { type AddressInfo, connect, createServer } from 'node:net';
+import { limits } from '../limits.ts';
 
 /**
  * Checks that the port is free, and finds the port that 0 stands for. Threads share a port, so
@@ -20,4 +21,18 @@ export async function reservePort(host: string, port: number) {
   };
   if (!isShared) await close();
   return { port: reserved, [Symbol.asyncDispose]: close };
+}
+
+/** Whether any process accepts connections on the port. */
+export async function isAccepting(host: string, port: number): Promise<boolean> {
+  const socket = connect({ host, port });
+  try {
+    await once(socket, 'connect', { signal: AbortSignal.timeout(limits.service.portProbeMs) });
+    return true;
+  } catch {
+    // Refused, or without an answer.
+    return false;
+  } finally {
+    socket.destroy();
+  }
 }

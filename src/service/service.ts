@@ -1,5 +1,6 @@
 import { ensureFirstToken, isTokenAdmitted } from '../access/first-token.ts';
 import { rateLimitMemory } from '../access/rate-limit.ts';
+import { limits } from '../limits.ts';
 import type { BackupDesk } from '../ops/api/backups.ts';
 import { rememberRefusals } from '../ops/refused-requests.ts';
 import { tabulateTokens } from '../ops/token-figures.ts';
@@ -14,7 +15,7 @@ import { counterNames, type HttpThread, loadHttpThread } from './http-thread-con
 import type { Log, ServiceLog } from './log.ts';
 import type { Operator } from './operator.ts';
 import type { RequestReport } from './request-reports.ts';
-import { reservePort } from './reserve-port.ts';
+import { isAccepting, reservePort } from './reserve-port.ts';
 import { watchStore } from './store-watch.ts';
 
 /** The port for operators cannot be opened. The cause is the error of listen(2). */
@@ -159,6 +160,7 @@ function running(
       ]),
     /**
      * Stops accepting, answers received requests for at most `drainMs`, and closes the store.
+     * Idle connections are kept for almost as long if another service has the port.
      *
      * @param onDraining called when no more connections are accepted
      */
@@ -168,7 +170,13 @@ function running(
       // again then reach the next service on the port.
       await Promise.all(threads.map((thread) => thread.stopAccepting()));
       onDraining();
-      await Promise.all(threads.map((thread) => thread.drain(drainMs)));
+      const { hostname, port } = new URL(plantsUrl);
+      // A client may pause, and then send at the moment at which its idle connection is closed. A
+      // service that has taken the port over leaves time for it.
+      const isTakenOver = await isAccepting(hostname.replace(/^\[|\]$/g, ''), Number(port));
+      const idleMs = isTakenOver ? drainMs - limits.http.lingerMs : 0;
+      const drained = { drainMs, idleMs: Math.max(limits.http.drainIdleMs, idleMs) };
+      await Promise.all(threads.map((thread) => thread.drain(drained)));
       await resources.disposeAsync();
     },
   };

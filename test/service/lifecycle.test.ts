@@ -153,6 +153,23 @@ test('a connection that is open at SIGTERM serves one more create and is closed,
   await assertStoredAndStopped(client, server, store);
 });
 
+test('beside a service that has taken the port over, a client that pauses finishes on its connection', async (t) => {
+  if (process.platform !== 'linux') return t.skip('services share a port only on Linux');
+  const bounds = { http: { drainIdleMs: 1 }, service: { drainMs: 3_600_000 } };
+  const { store, server } = await start(t, withLimits(bounds));
+  const client = await connectRaw(t, server.port);
+  await sendAndWaitUntilRead(client);
+  const next = await startServer(t, store, ['--port', `${server.port}`, '--reuse-port']);
+
+  server.child.kill('SIGTERM');
+  await server.logged((text) => text.includes('"stopping"'));
+  // Takes longer than the service would keep an idle connection alone.
+  assert.equal((await create(next.plantsUrl, alder)).status, 200);
+  client.send(rawRequest(alder));
+
+  await assertStoredAndStopped(client, server, store);
+});
+
 test('connections that wait to be accepted at SIGTERM serve one create each', async (t) => {
   const { server } = await start(t);
   server.child.kill('SIGSTOP');
