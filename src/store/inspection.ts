@@ -4,6 +4,8 @@ import { limits } from '../limits.ts';
 
 export interface StoreFigures extends PlantFigures {
   readonly schemaVersion: number;
+  /** As in `StoreIdentity`; undefined in a store of 2.0.0 or earlier. */
+  readonly identity: string | undefined;
 }
 
 /** Two stores with the same plants have equal figures, whatever their engines. */

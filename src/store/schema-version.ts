@@ -3,7 +3,7 @@ import { StoreOpenError } from './errors.ts';
 import { namesOfNoToken } from './tokens.ts';
 
 /** The version of the tables that this program makes, in both engines. */
-export const schemaVersion = 10;
+export const schemaVersion = 11;
 
 /** The versions of the tables of earlier releases, by the release. This program upgrades them. */
 export type ReleasedVersions = Readonly<Record<string, number>>;
@@ -40,6 +40,9 @@ export function demandNewest(version: number, store: string, location: string): 
       `${commandOn(location, 'upgrade')} upgrades it`,
   );
 }
+
+/** The version of 2.0.0, whose tables only lack the identity. */
+export const versionOfTwo = 10;
 
 /** Gives the tokens of 1.1.0 what they lack, before tables are made, in the types of an engine. */
 export function tokenUpgrade(integer: string, text: string): string[] {

@@ -1,4 +1,5 @@
 import { limits } from '../limits.ts';
+import { identityChanges } from './identity.ts';
 import { type CallsOf, run, type Steps } from './steps.ts';
 import { first, isLive, nextId, tokenChanges, tokenReads, tokenRecords } from './token-table.ts';
 import type { TokenRecord } from './tokens.ts';
@@ -59,6 +60,7 @@ export const reads = {
 /** Each is one transaction. Those of all nodes run one after the other. */
 export const changes = {
   ...tokenChanges,
+  ...identityChanges,
 
   /**
    * Keeps the newest `perTokenMax` sessions of the token, the new session included. Removes the

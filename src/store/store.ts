@@ -1,4 +1,5 @@
 import type { Measures, writerLayout } from '../threads/measures.ts';
+import type { StoreIdentity } from './identity.ts';
 import type { CopiedPlant, CreateOutcome, PlantReader, PlantToCreate } from './plants.ts';
 import type { TableReader, TableWriter } from './small-tables.ts';
 
@@ -6,6 +7,8 @@ import type { TableReader, TableWriter } from './small-tables.ts';
 export interface StoreReader extends PlantReader, TableReader, AsyncDisposable {
   /** The store as `--store` names it, without a password. */
   readonly location: string;
+  /** Undefined before the upgrade of a store of 2.0.0 or earlier. */
+  identity(): Promise<StoreIdentity | undefined>;
   close(): Promise<void>;
 }
 

@@ -8,10 +8,10 @@ import { registerHooks } from 'node:module';
 
 /** By the end of a file's address: what is in the place of a text there. */
 const changes: Readonly<Record<string, readonly [text: string, changed: string]>> = {
-  'src/store/schema-version.ts': ['schemaVersion = 10', 'schemaVersion = 11'],
-  'src/store/postgres/schema.ts': ["{ '1.1.0': 1 }", "{ '1.1.0': 1, '2.0.0': 10 }"],
+  'src/store/schema-version.ts': ['schemaVersion = 11', 'schemaVersion = 12'],
+  'src/store/postgres/schema.ts': ["'2.0.0': 10 }", "'2.0.0': 10, '2.1.0': 11 }"],
   'src/store/postgres/upgrade.ts': [
-    "for (const statement of tokenUpgrade('bigint', 'text')) await query(statement);",
+    "await query('ALTER TABLE plant_store ADD COLUMN identity text, ADD COLUMN decided_at bigint');",
     "await query('ALTER TABLE plants ADD COLUMN note text');",
   ],
 };

@@ -90,7 +90,7 @@ test('a later release takes over from the nodes of a database one by one, nodes 
           FROM plant_store) AS versions FROM plants`,
         nameOfDatabase(url),
       ),
-      [{ plants: `${load.acknowledged.length}`, notes: '0', versions: ['1', '11'] }],
+      [{ plants: `${load.acknowledged.length}`, notes: '0', versions: ['1', '12'] }],
     );
   }
 });

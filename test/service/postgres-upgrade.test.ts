@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, type TestContext, test } from 'node:test';
 import { Client } from 'pg';
+import { storeLocation } from '../../src/config/store-location.ts';
+import { openStore } from '../../src/stores.ts';
 import { withLimits } from '../helpers/faults.ts';
 import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
 import {
@@ -12,7 +14,7 @@ import {
   startServer,
   takesNoCode,
 } from '../helpers/program.ts';
-import { on, refused, runHere } from '../helpers/run-here.ts';
+import { done, on, refused, runHere } from '../helpers/run-here.ts';
 
 const database = await startPostgres({ after });
 
@@ -37,6 +39,24 @@ test('a store of version 1.1.0 is upgraded by the first of two nodes, and loses 
   const { stdout } = await runHere(['token', 'list', '--json', '--store', url]);
   assert.match(stdout, /"name":"greenhouse".*"rate":"1\/s","burst":1\}/);
   assert.match(stdout, /"name":"environment \(token\)"/);
+});
+
+test('a store of version 2.0.0 gets an identity, which stays', async () => {
+  const url = await database.makeDatabase();
+  const run = async (...args: string[]) => (await done(...args, ...on(url))).stdout;
+  const identity = async () => JSON.parse(await run('verify', '--json')).identity;
+  await (await openStore(storeLocation(url, {}), 10_000)).close();
+  for (const statement of [
+    'ALTER TABLE plant_store DROP COLUMN identity, DROP COLUMN decided_at',
+    'UPDATE plant_store SET schema_version = 10 WHERE id = 2',
+  ])
+    await database.query(statement, nameOfDatabase(url));
+  assert.equal(await identity(), undefined);
+  await run('upgrade');
+  const made = await identity();
+  assert.match(made, /^[0-9a-f]{32}$/);
+  await run('upgrade');
+  assert.equal(await identity(), made);
 });
 
 test('until then commands that read work, and commands that write say what to do', async () => {

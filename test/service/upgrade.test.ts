@@ -20,6 +20,7 @@ import { alterStore, newStore, storedPlants } from '../helpers/store-file.ts';
 const releases = [
   ['1.0.0', 1, '38193ba8f6a3a06f1ab616265afb1b3aca9f0ff48549fec174727828d11559ba'],
   ['1.1.0', 3, '3e3eec37be56f2261299aeac7791bb8e2e98576ea36c39a50d4d65efabfbfda2'],
+  ['2.0.0', 10, '3e3eec37be56f2261299aeac7791bb8e2e98576ea36c39a50d4d65efabfbfda2'],
 ] as const;
 
 async function oldStore(t: TestContext, version = '1.0.0'): Promise<string> {
@@ -40,7 +41,7 @@ function schemaOf(path: string): unknown {
 
 function backupsBeside(store: string): string[] {
   const names = readdirSync(dirname(store)).filter((name) =>
-    /^plants\.db\.schema-[13]-[0-9]{8}T[0-9]{6}Z-[0-9]+$/.test(name),
+    /^plants\.db\.schema-(1|3|10)-[0-9]{8}T[0-9]{6}Z-[0-9]+$/.test(name),
   );
   return names.map((name) => join(dirname(store), name));
 }
@@ -49,8 +50,9 @@ for (const [version, schema, digest] of releases)
   test(`a store that version ${version} has made is upgraded at the start, after a backup beside it that can be verified`, async (t) => {
     const store = await oldStore(t, version);
     const before = await plantsOf(t, version);
-    // A name that the release took.
-    alterStore(store, "UPDATE tokens SET name = 'import' WHERE name = 'old'");
+    // A name that 2.0.0 took.
+    const name = version === '2.0.0' ? 'import (token)' : 'import';
+    alterStore(store, `UPDATE tokens SET name = '${name}' WHERE name = 'old'`);
 
     const { plantsUrl, stderr, stop } = await startServer(t, store, oneThread);
 
@@ -58,7 +60,7 @@ for (const [version, schema, digest] of releases)
       stderr(),
       /"the store is of an earlier version; making a backup".*"the store has been upgraded".*"ready"/s,
     );
-    assert.equal(schemaOf(store), 10);
+    assert.equal(schemaOf(store), 11);
     assert.deepEqual(storedPlants(store), before);
     const named = ['--store', `sqlite:${store}`];
     const newest = await runHere(['plants', 'list', '--newest', '--json', ...named]);
@@ -79,8 +81,13 @@ for (const [version, schema, digest] of releases)
     const verified = await runHere(['verify', backup]);
     assert.deepEqual([verified.code, /^digest +(.*)$/m.exec(verified.stdout)?.[1]], [0, digest]);
 
+    const identity = async () =>
+      JSON.parse((await runHere(['verify', '--json', ...named])).stdout).identity;
+    const made = await identity();
+    assert.match(made, /^[0-9a-f]{32}$/);
     await stop();
     await (await startServer(t, store, oneThread)).stop();
+    assert.equal(await identity(), made);
     assert.deepEqual(backupsBeside(store), [backup]);
   });
 
@@ -107,7 +114,7 @@ test('an upgrade that is killed after its backup is done again at the next start
 
   await (await startServer(t, store, oneThread)).stop();
 
-  assert.equal(schemaOf(store), 10);
+  assert.equal(schemaOf(store), 11);
   assert.deepEqual(storedPlants(store), await plantsOf(t));
   for (const backup of backupsBeside(store))
     assert.equal((await runHere(['verify', backup])).code, 0);
@@ -152,6 +159,6 @@ test('a backup of an earlier version is restored, and upgraded at the next start
 
   assert(existsSync(store));
   await (await startServer(t, store, oneThread)).stop();
-  assert.equal(schemaOf(store), 10);
+  assert.equal(schemaOf(store), 11);
   assert.deepEqual(storedPlants(store), await plantsOf(t));
 });

@@ -2,6 +2,7 @@ import { limits } from '../../limits.ts';
 import { numberText } from '../../quantity-text.ts';
 import { commandOn } from '../command-text.ts';
 import { StoreError, StoreOpenError } from '../errors.ts';
+import { readIdentity, type StoreIdentity } from '../identity.ts';
 import { figuresOf, type Inspection, type OnProgress } from '../inspection.ts';
 import { type PostgresLocation, postgresText } from '../location.ts';
 import {
@@ -16,6 +17,7 @@ import {
 } from '../plant-rows.ts';
 import { searchesIn } from '../plant-search.ts';
 import type { PlantSnapshot } from '../plants.ts';
+import { schemaVersion } from '../schema-version.ts';
 import { reads } from '../small-tables.ts';
 import { callsOf } from '../steps.ts';
 import type { StoreReader } from '../store.ts';
@@ -42,6 +44,7 @@ export function readerOn(
   const close = async () => pool.close();
   return {
     location: postgresText(location),
+    identity: () => read(identityIn),
     getPlant: (id) => read((query) => runSteps(query, getPlant(id))),
     ...searchesIn({
       windowAfter: (...window) => read((query) => plantWindow(query, byId, ...window)),
@@ -75,6 +78,11 @@ export async function demandStore(query: Query, location: PostgresLocation): Pro
       'PLANT_STORE_STORE, or make one there with ' +
       `${commandOn(postgresText(location), 'serve')}`,
   );
+}
+
+/** Undefined for a store of an earlier schema. */
+async function identityIn(query: Query): Promise<StoreIdentity | undefined> {
+  return (await versionOf(query)) < schemaVersion ? undefined : runSteps(query, readIdentity());
 }
 
 /** A read transaction on its own connection. @throws StoreError */
@@ -139,11 +147,16 @@ export async function inspectPostgres(
 ): Promise<Inspection> {
   try {
     const read = { isReader: true };
-    const demand = (query: Query) => demandStore(query, location);
-    const schemaVersion = await runOnce(location, readMs, demand, read);
+    const [schemaVersion, identity] = await runOnce(
+      location,
+      readMs,
+      async (query) => [await demandStore(query, location), await identityIn(query)] as const,
+      read,
+    );
     await using snapshot = await openPostgresSnapshot(openConnector(location, readMs, read));
     return {
       schemaVersion,
+      identity: identity?.identity,
       ...(await figuresOf(snapshot.pages(), (plants) =>
         onProgress(`reading the plants: ${numberText(plants)}`),
       )),

@@ -1,22 +1,25 @@
 import { StoreOpenError } from '../errors.ts';
+import { newIdentity } from '../identity.ts';
 import { type ReleasedVersions, schemaVersion, unknownVersion } from '../schema-version.ts';
 import { isMadeByOthers, sqlState, UNDEFINED_TABLE } from './errors.ts';
 import { schemaDifference } from './schema-comparison.ts';
 import { inTransaction, type Query } from './transaction.ts';
 
 /** `upgradePostgres` adds what it lacks. */
-export const releasedVersions: ReleasedVersions = { '1.1.0': 1 };
+export const releasedVersions: ReleasedVersions = { '1.1.0': 1, '2.0.0': 10 };
 
 /** Programs of this version and later can use the tables: what came since then only adds. */
 const oldestVersion = 1;
 
 /**
  * The columns of SQLite. `plant_store` has two rows, which are inserted last: a schema with rows is
- * complete. Row 1 has the oldest version whose programs can use the tables, and changes of tokens,
- * sessions and backups lock the row. Row 2 has the version of the tables, if it is another.
+ * complete. Row 1 has the oldest version whose programs can use the tables, and the identity of the
+ * store; changes of tokens, sessions and backups lock the row. Row 2 has the version of the tables,
+ * if it is another.
  */
 const tables: Readonly<Record<string, string>> = {
-  plant_store: 'id bigint NOT NULL, schema_version bigint NOT NULL, PRIMARY KEY (id)',
+  plant_store: `id bigint NOT NULL, schema_version bigint NOT NULL, identity text,
+    decided_at bigint, PRIMARY KEY (id)`,
   plants: `id bigint NOT NULL, name text NOT NULL, tag text, created_at bigint NOT NULL,
     created_by bigint NOT NULL, PRIMARY KEY (id)`,
   tokens: `id bigint NOT NULL, name text NOT NULL, hash bytea NOT NULL, role text NOT NULL,
@@ -56,7 +59,8 @@ export async function ensureSchema(query: Query): Promise<boolean> {
     try {
       isNew = await inTransaction(query, async () => {
         await makeTables(query);
-        return (await query(insertVersions, [oldestVersion, schemaVersion])).rowCount === 2;
+        const versions = [oldestVersion, schemaVersion];
+        return (await query(insertRows, [...versions, newIdentity()])).rowCount === 2;
       });
     } catch (error) {
       if (tries === triesMax || !isMadeByOthers(error)) throw error;
@@ -65,8 +69,8 @@ export async function ensureSchema(query: Query): Promise<boolean> {
   return isNew;
 }
 
-const insertVersions = `INSERT INTO plant_store (id, schema_version) VALUES (1, $1), (2, $2)
-  ON CONFLICT (id) DO NOTHING`;
+const insertRows = `INSERT INTO plant_store (id, schema_version, identity)
+  VALUES (1, $1, $3), (2, $2, NULL) ON CONFLICT (id) DO NOTHING`;
 
 export async function makeTables(query: Query): Promise<void> {
   for (const [name, definitions] of Object.entries(tables))

@@ -1,8 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { limits } from '../../limits.ts';
 import { StoreOpenError } from '../errors.ts';
+import { newIdentity } from '../identity.ts';
 import type { PostgresLocation } from '../location.ts';
-import { schemaVersion, tokenUpgrade } from '../schema-version.ts';
+import { schemaVersion, tokenUpgrade, versionOfTwo } from '../schema-version.ts';
 import { openConnector } from './connector.ts';
 import {
   DEADLOCK_DETECTED,
@@ -57,8 +58,12 @@ export async function upgradePostgres(location: PostgresLocation): Promise<strin
 async function upgradeTables(query: Query): Promise<void> {
   await query(`SET LOCAL lock_timeout = ${limits.postgres.upgradeLockMs}`);
   await query('SELECT id FROM plant_store WHERE id = 1 FOR UPDATE');
-  if ((await versionOf(query)) < schemaVersion) {
+  const version = await versionOf(query);
+  if (version < versionOfTwo)
     for (const statement of tokenUpgrade('bigint', 'text')) await query(statement);
+  if (version < schemaVersion) {
+    await query('ALTER TABLE plant_store ADD COLUMN identity text, ADD COLUMN decided_at bigint');
+    await query('UPDATE plant_store SET identity = $1 WHERE id = 1', [newIdentity()]);
     await makeTables(query);
   }
   await refuseChangedTables(query);

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { limits } from '../../limits.ts';
+import { readIdentity, type StoreIdentity } from '../identity.ts';
 import {
   allOf,
   countPlants,
@@ -14,6 +15,7 @@ import {
 } from '../plant-rows.ts';
 import { searchesIn } from '../plant-search.ts';
 import type { CopiedPlant, PlantSnapshot } from '../plants.ts';
+import { schemaVersion } from '../schema-version.ts';
 import { reads } from '../small-tables.ts';
 import { callsOf, type Steps } from '../steps.ts';
 import type { StoreReader } from '../store.ts';
@@ -48,6 +50,7 @@ export function readerOn(
   const read = <T>(work: (db: DatabaseSync) => T) => withStoreErrors(() => file.read(work));
   return {
     location: `sqlite:${path}`,
+    identity: async () => read(identityIn),
     getPlant: async (id) => read(() => runSteps(db, getPlant(id))),
     ...searchesIn({
       windowAfter: (...window) => read(() => windowAfter(db, ...window)),
@@ -62,6 +65,11 @@ export function readerOn(
     openSnapshot: async () => read(() => openSqliteSnapshot(path)),
     ...callsOf(reads, async (begin) => read((db) => runSteps(db, begin()))),
   };
+}
+
+/** Undefined for a store of an earlier schema. */
+export function identityIn(db: DatabaseSync): StoreIdentity | undefined {
+  return pragma(db, 'user_version') < schemaVersion ? undefined : runSteps(db, readIdentity());
 }
 
 /** A read transaction on its own connection. @throws StoreOpenError, errors of SQLite */

@@ -1,12 +1,13 @@
 import { DatabaseSync } from 'node:sqlite';
 import { StoreOpenError } from '../errors.ts';
+import { newIdentity } from '../identity.ts';
 import { type ReleasedVersions, schemaVersion, unknownVersion } from '../schema-version.ts';
 
 /** Marks the file as a plant store in its header: "Plnt". */
 export const applicationId = 0x506c6e74;
 
 /** `upgradeSqlite` adds what they lack. */
-export const releasedVersions: ReleasedVersions = { '1.0.0': 1, '1.1.0': 3 };
+export const releasedVersions: ReleasedVersions = { '1.0.0': 1, '1.1.0': 3, '2.0.0': 10 };
 
 /**
  * Times are milliseconds since the epoch. `created_by` is the id of a token, 0 for the fixed token,
@@ -65,12 +66,18 @@ const tables = `
     created_at INTEGER NOT NULL,
     ids BLOB NOT NULL
   ) STRICT;
+  CREATE TABLE IF NOT EXISTS plant_store (
+    id INTEGER PRIMARY KEY CHECK (id = 1),
+    identity TEXT NOT NULL,
+    decided_at INTEGER
+  ) STRICT;
   PRAGMA application_id = ${applicationId};
   PRAGMA user_version = ${schemaVersion};`;
 
-/** Makes the tables that are missing. Call it in a transaction. */
+/** Makes the tables that are missing, and the identity. Call it in a transaction. */
 export function makeTables(db: DatabaseSync): void {
   db.exec(tables);
+  db.prepare('INSERT OR IGNORE INTO plant_store (id, identity) VALUES (1, ?)').run(newIdentity());
 }
 
 /**

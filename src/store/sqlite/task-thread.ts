@@ -9,7 +9,7 @@ import { backUp } from './backup.ts';
 import { openForReading } from './database.ts';
 import { SQLITE_CORRUPT, SQLITE_NOTADB, sqliteCode } from './errors.ts';
 import { openToRead, type ReadFile } from './read-file.ts';
-import { pagesOf } from './reader.ts';
+import { identityIn, pagesOf } from './reader.ts';
 import { applicationId, pragma, releasedVersions, schemaFaultOf } from './schema.ts';
 import { runSteps } from './steps.ts';
 import type { Report, Task } from './tasks.ts';
@@ -58,7 +58,8 @@ async function inspectFile(open: () => ReadFile, onProgress: OnProgress): Promis
     const figures = await figuresOf(pagesOf(file), (done) =>
       onProgress('reading the plants', { done, total, unit: 'plants' }),
     );
-    return { schemaVersion: pragma(file.db, 'user_version'), ...figures };
+    const schemaVersion = pragma(file.db, 'user_version');
+    return { schemaVersion, identity: identityIn(file.db)?.identity, ...figures };
   } catch (error) {
     const code = sqliteCode(error);
     if (code === SQLITE_NOTADB) return { fault: 'is not an SQLite database' };

@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite';
 import { limits } from '../../limits.ts';
-import { schemaVersion, tokenUpgrade } from '../schema-version.ts';
+import { schemaVersion, tokenUpgrade, versionOfTwo } from '../schema-version.ts';
 import { inTransaction, isThere, opening, setDurability } from './database.ts';
 import { rowsOf } from './plant-rows.ts';
 import { openMs } from './read-file.ts';
@@ -20,8 +20,8 @@ export function outdatedSchemaOfSqlite(path: string): number | undefined {
 }
 
 /**
- * Upgrades a store of 1.0.0 or 1.1.0 in one transaction. A running service of that version goes on:
- * its tables get columns, and keep their own.
+ * Upgrades a store of an earlier release in one transaction. A running service of that version goes
+ * on: its tables get columns, and keep their own.
  *
  * @throws StoreOpenError
  */
@@ -30,16 +30,17 @@ export function upgradeSqlite(path: string): void {
     using db = new DatabaseSync(path, { timeout: openMs });
     setDurability(db);
     inTransaction(db, openMs, () => {
-      if (schemaVersionOf(db, path) !== schemaVersion) upgrade(db);
+      upgrade(db, schemaVersionOf(db, path));
       refuseSchemaFault(db, path);
     });
   });
 }
 
-function upgrade(db: DatabaseSync): void {
-  for (const statement of tokenUpgrade('INTEGER', 'TEXT')) db.exec(statement);
+function upgrade(db: DatabaseSync, version: number): void {
+  const isOfTwo = version >= versionOfTwo;
+  if (!isOfTwo) for (const statement of tokenUpgrade('INTEGER', 'TEXT')) db.exec(statement);
   makeTables(db);
-  fillJournal(db);
+  if (!isOfTwo) fillJournal(db);
 }
 
 /** The plants from before the upgrade, in the order of their creation. */

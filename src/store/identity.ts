@@ -1,0 +1,43 @@
+import { randomBytes } from 'node:crypto';
+import { run, type Steps } from './steps.ts';
+
+/**
+ * What tells a store from all others: random, made with its tables, and kept by its backups and
+ * copies.
+ */
+export interface StoreIdentity {
+  /** 128 bits in hex. */
+  readonly identity: string;
+  /**
+   * When an operator has last decided that the store is to hold what it held then, whatever earlier
+   * backups hold, in ms since the epoch: with a restore, or with a new store beside traces of an
+   * earlier one.
+   */
+  readonly decidedAtMs: number | undefined;
+}
+
+export function newIdentity(): string {
+  return randomBytes(16).toString('hex');
+}
+
+/** For a store of the newest schema: earlier ones have no identity. */
+export function* readIdentity(): Steps<StoreIdentity | undefined> {
+  const { rows } = yield* run('SELECT identity, decided_at FROM plant_store WHERE id = 1');
+  const [row] = rows;
+  if (row === undefined) return undefined;
+  return {
+    identity: row['identity'] as string,
+    decidedAtMs: (row['decided_at'] as number | null) ?? undefined,
+  };
+}
+
+export const identityChanges = {
+  /** Takes the identity of the store that the plants come from. For a store without plants. */
+  *takeIdentity(identity: string): Steps<void> {
+    yield* run('UPDATE plant_store SET identity = $1 WHERE id = 1', identity);
+  },
+
+  *noteDecision(atMs: number): Steps<void> {
+    yield* run('UPDATE plant_store SET decided_at = $1 WHERE id = 1', atMs);
+  },
+};
