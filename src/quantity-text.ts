@@ -8,6 +8,11 @@ export function numberText(value: number, fractionDigits = 0): string {
   return value.toLocaleString('en', { maximumFractionDigits: fractionDigits });
 }
 
+/** A rate as it is typed: `100/s:500`, or `100/s` if the burst is the number of the rate. */
+export function typedRate(rate: string, burst: number): string {
+  return rate.startsWith(`${burst}/`) ? rate : `${rate}:${burst}`;
+}
+
 /** An age, or a time that is left: `45 s`, `90 min`, `30 h` or `12 days`. */
 export function ageText(ms: number, whole = Math.floor): string {
   if (ms < 2 * minuteMs) return `${whole(ms / 1_000)} s`;

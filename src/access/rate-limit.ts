@@ -1,4 +1,4 @@
-import { numberText } from '../quantity-text.ts';
+import { limits } from '../limits.ts';
 import type { Rate } from '../store/tokens.ts';
 
 export type RateLimiter = ReturnType<typeof rateLimiterIn>;
@@ -75,7 +75,7 @@ function nowUs(): bigint {
 
 const unitsPerDay = { s: 86_400, m: 1_440, h: 24, d: 1 } as const;
 
-/** As it was typed, if the burst is the number of the rate. */
+/** Without the burst, which `typedRate` adds if it is not the number of the rate. */
 export function rateText({ perDay, burst }: Rate): string {
   const units = Object.entries(unitsPerDay);
   const [unit, inDay = 1] =
@@ -85,14 +85,11 @@ export function rateText({ perDay, burst }: Rate): string {
   return `${perDay / inDay}/${unit}`;
 }
 
-export function limitText(rate: Rate): string {
-  return `${rateText(rate)}, and ${numberText(rate.burst)} at once`;
-}
-
-/** The rate of `100/s`, `60/m`, `1000/h` or `10/d`, with a burst of the same number. */
+/** The rate of `100/s:500`; of `100/s`, `60/m`, `1000/h` or `10/d`, with a burst of the number. */
 export function parseRate(text: string): Rate | undefined {
-  const [, digits, unit] = /^([1-9][0-9]{0,7})\/([smhd])$/.exec(text) ?? [];
-  if (digits === undefined) return undefined;
-  const burst = Number(digits);
-  return { perDay: burst * unitsPerDay[unit as keyof typeof unitsPerDay], burst };
+  const [, count, unit, burst = count] =
+    /^([1-9][0-9]{0,7})\/([smhd])(?::([1-9][0-9]{0,8}))?$/.exec(text) ?? [];
+  if (count === undefined || Number(burst) > limits.access.burstMax) return undefined;
+  const perDay = Number(count) * unitsPerDay[unit as keyof typeof unitsPerDay];
+  return { perDay, burst: Number(burst) };
 }

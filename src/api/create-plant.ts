@@ -1,5 +1,5 @@
 import type { Access, Caller } from '../access/access.ts';
-import { limitText, type RateLimiter } from '../access/rate-limit.ts';
+import { type RateLimiter, rateText } from '../access/rate-limit.ts';
 import { idTaken, parseNewPlant, plantBody } from '../contract/plant.ts';
 import { Refusal } from '../contract/problems.ts';
 import { refuseContent } from '../http/content-headers.ts';
@@ -78,8 +78,8 @@ export function refuseBeyondRate(bucket: number, rate: Rate, limiter: RateLimite
   const windowSeconds = Math.max(1, Math.ceil((86_400 * rate.burst) / rate.perDay));
   return new Refusal(
     'rateLimited',
-    `The token may send creates at ${limitText(rate)}. This ` +
-      `plant was not stored; retry in ${numberText(waitSeconds)} s.`,
+    `The token may send creates at ${rateText(rate)}, and ${numberText(rate.burst)} at once. ` +
+      `This plant was not stored; retry in ${numberText(waitSeconds)} s.`,
     {
       'Retry-After': `${waitSeconds}`,
       'RateLimit-Policy': `"token";q=${rate.burst};w=${windowSeconds}`,

@@ -8,11 +8,10 @@ import {
   tokenNameRule,
 } from '../access/issue-token.ts';
 import { tokenState } from '../access/opaque-tokens.ts';
-import { limitText, rateText } from '../access/rate-limit.ts';
-import type { Values } from '../config/flags.ts';
+import { rateText } from '../access/rate-limit.ts';
 import { UsageError } from '../config/values.ts';
 import { limits } from '../limits.ts';
-import { distanceText, isoTime } from '../quantity-text.ts';
+import { distanceText, isoTime, typedRate } from '../quantity-text.ts';
 import type { StoreLocation } from '../store/location.ts';
 import type { Store } from '../store/store.ts';
 import type { Rate, TokenRecord } from '../store/tokens.ts';
@@ -26,15 +25,15 @@ export const tokenCreate = command({
   positionals: ['NAME'],
   summary: 'Make a token and print it. It is shown only once: the store keeps its hash.',
   need: 'Make one for each client and each operator, to revoke it alone.',
-  flags: ['store', 'role', 'expires', 'rate', 'burst', 'json'],
+  flags: ['store', 'role', 'expires', 'rate', 'json'],
   examples: [
     'plant-store token create my-app',
-    'plant-store token create florist --rate 100/s --burst 500',
+    'plant-store token create florist --rate 100/s:500',
     'plant-store token create nightly-import --expires 90d --json',
   ],
   async run({ values, positionals: [name = ''] }, terminal) {
     if (!isTokenName(name)) throw new UsageError(`NAME must be ${tokenNameRule}`);
-    const rate = rateOf(values);
+    const rate = values.rate === 'none' ? undefined : values.rate;
     await using store = await openExistingStore(values.store, limits.cli.lockMs);
     const issued = await issueToken(
       store,
@@ -64,14 +63,6 @@ function userOfMachine(): string {
     // The user of a container may have no name.
     return commandLineName;
   }
-}
-
-function rateOf({ rate, burst }: Values<'rate' | 'burst'>): Rate | undefined {
-  if (rate === undefined || rate === 'none') {
-    if (burst !== undefined) throw new UsageError('--burst needs a --rate such as 100/s');
-    return undefined;
-  }
-  return { ...rate, burst: burst ?? rate.burst };
 }
 
 function listedRate(rate: Rate | undefined): { readonly rate?: string; readonly burst?: number } {
@@ -113,19 +104,19 @@ export const tokenUpdate = command({
   positionals: ['NAME'],
   summary: `Change the rate of a token. Running services use it within ${staleSeconds} seconds.`,
   need: 'Use it when one client slows the others, or needs more than its rate.',
-  flags: ['store', 'rate', 'burst', 'json'],
+  flags: ['store', 'rate', 'json'],
   examples: [
-    'plant-store token update my-app --rate 100/s --burst 500',
+    'plant-store token update my-app --rate 100/s:500',
     'plant-store token update my-app --rate none',
   ],
   async run({ values, positionals: [name = ''] }, terminal) {
     if (values.rate === undefined)
       throw new UsageError('--rate says what to change: a rate such as 100/s, or none');
-    const rate = rateOf(values);
+    const rate = values.rate === 'none' ? undefined : values.rate;
     await using store = await openExistingStore(values.store, limits.cli.lockMs);
     if (!(await store.limitToken(name, rate))) throw notInForce(name, values.store);
     if (values.json) terminal.print(JSON.stringify({ name, ...listedRate(rate) }));
-    const says = rate === undefined ? 'any rate' : limitText(rate);
+    const says = rate === undefined ? 'any rate' : typedRate(rateText(rate), rate.burst);
     const known = `running services know within ${staleSeconds} seconds.`;
     terminal.note(`The token ${name} may send ${says}; ${known}`);
     return 0;
@@ -198,7 +189,7 @@ function tokenColumns(moment: (time: string) => string): readonly Column<Listed>
       cell: ({ revokedAt, expiresAt }) => orNever(revokedAt ?? expiresAt),
     },
     { head: 'LAST USED', cell: ({ lastUsedAt }) => orNever(lastUsedAt) },
-    { head: 'RATE', cell: ({ rate }) => rate ?? 'any' },
+    { head: 'RATE', cell: ({ rate, burst }) => (rate && burst ? typedRate(rate, burst) : 'any') },
     { head: 'BY', cell: ({ createdBy }) => createdBy ?? '-' },
   ];
 }

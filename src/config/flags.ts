@@ -156,7 +156,7 @@ export const flags = {
     need: 'For an identity provider that does not mark its access tokens as RFC 9068 asks for.',
   }),
   'jwt-rate': optional('RATE', rate, {
-    help: 'creates that each subject of an identity provider may send to each node, such as 100/s',
+    help: 'creates of each subject of an identity provider to each node, such as 60/m or 100/s:500',
     need: 'For clients with JWTs that could crowd out other clients.',
   }),
   'body-limit': withDefault(
@@ -202,12 +202,8 @@ export const flags = {
     need: 'For operators who sign in to the console.',
   }),
   rate: optional('RATE', orWord('none', rate), {
-    help: 'creates that the token may send to each node, such as 100/s, 60/m or 1000/h; or none',
+    help: 'creates of the token to each node, such as 60/m, or 100/s:500 (500 at once); or none',
     need: 'For a client that could crowd out other clients.',
-  }),
-  burst: optional('N', integer(1, limits.access.burstMax), {
-    help: 'creates that the token may send at once after a pause; by default the number in --rate',
-    need: 'For a client that sends creates in bursts.',
   }),
   expires: optional('TIME', duration, {
     help: 'how long the secret is valid, such as 90d; by default until revoked, or as before',

@@ -114,7 +114,8 @@ export function rate(value: string): Rate {
   const found = parseRate(value);
   if (found !== undefined) return found;
   throw new UsageError(
-    'must be a number of creates in a time, such as 100/s, 60/m, 1000/h or 10/d',
+    'must be a number of creates in a time, such as 100/s, 60/m, 1000/h or 10/d, and may end ' +
+      `with a burst from 1 to ${limits.access.burstMax}, such as 100/s:500`,
   );
 }
 

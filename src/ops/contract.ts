@@ -141,6 +141,8 @@ export interface Token {
   readonly lastUsedAt: Time | null;
   /** Creates to each node, such as `100/s`; null for as many as the service takes. */
   readonly rate: string | null;
+  /** Creates at once, after a pause; null as `rate`. */
+  readonly burst: number | null;
   /** An operator, `command line` with the user of the machine, or `first start`; null: unknown. */
   readonly createdBy: string | null;
   /** Requests that this node has answered since its start. Null: none, or with `all others`. */

@@ -1,10 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseRate, rateLimiterIn, rateLimitMemory } from '../../src/access/rate-limit.ts';
+import {
+  parseRate,
+  rateLimiterIn,
+  rateLimitMemory,
+  rateText,
+} from '../../src/access/rate-limit.ts';
+import { typedRate } from '../../src/quantity-text.ts';
 
 /** The creates that a token may send at once. */
-function taken(limiter: ReturnType<typeof rateLimiterIn>, id: number, text: string, burst: number) {
-  const rate = { ...(parseRate(text) ?? assert.fail(text)), burst };
+function taken(limiter: ReturnType<typeof rateLimiterIn>, id: number, text: string) {
+  const rate = parseRate(text) ?? assert.fail(text);
   let creates = 0;
   while (limiter.take(id, rate) === 0) creates += 1;
   return creates;
@@ -13,7 +19,7 @@ function taken(limiter: ReturnType<typeof rateLimiterIn>, id: number, text: stri
 test('a bucket fills again at its rate', () => {
   const limiter = rateLimiterIn(rateLimitMemory());
   // A create each millisecond, and a bucket that no pause of this thread fills.
-  const takeAll = () => taken(limiter, 1, '1000/s', 100_000);
+  const takeAll = () => taken(limiter, 1, '1000/s:100000');
   const startedMs = performance.now();
   takeAll();
   const emptyMs = performance.now();
@@ -31,4 +37,20 @@ test('more tokens than there are slots are still served, and no bucket is lost t
   for (let id = 2; id < 10_000; id += 1) assert.equal(limiter.take(id, rate), 0, `${id}`);
   assert(limiter.take(1, rate) > 0);
   for (let id = 10_000; id < 100_000; id += 1) assert.equal(limiter.take(id, rate), 0, `${id}`);
+});
+
+test('a rate is printed in the shortest form that can be typed again', () => {
+  const typed = '100/s 60/m 1000/h 10/d 100/s:500 100/s:1 99999999/d:100000000'.split(' ');
+  const shorter = { '100/s:100': '100/s', '60/m:500': '1/s:500', '1/s:60': '60/m' };
+  const expected = { ...Object.fromEntries(typed.map((text) => [text, text])), ...shorter };
+  for (const [text, printed] of Object.entries(expected)) {
+    const rate = parseRate(text) ?? assert.fail(text);
+    assert.equal(typedRate(rateText(rate), rate.burst), printed);
+    assert.deepEqual(parseRate(printed), rate);
+  }
+});
+
+test('a burst is a whole number from 1 to 100,000,000', () => {
+  for (const burst of ['', '0', '-1', '1.5', '1e3', '05', '100000001', '5:5', '5/s'])
+    assert.equal(parseRate(`100/s:${burst}`), undefined, burst);
 });

@@ -281,7 +281,8 @@ test('the console has a page, whose scripts the browser can run, and no other fi
 
 test('a token is rotated in the console: both secrets are listed with figures of their own until the grace is over', async () => {
   const { server, cookie, store } = shared;
-  const old = await storedToken(store, 'turning', { validMs: 10 * 86_400_000 });
+  const rate = { perDay: 100 * 86_400, burst: 500 };
+  const old = await storedToken(store, 'turning', { validMs: 10 * 86_400_000, rate });
   const send = (token: string, id: number) =>
     create(server.plantsUrl, { id, name: 'Fir' }, { Authorization: `Bearer ${token}` });
   assert.equal((await send(old, 21)).status, 200);
@@ -298,11 +299,11 @@ test('a token is rotated in the console: both secrets are listed with figures of
     const { tokens } = (await ask(server, 'GET api/tokens', { cookie })).body as TokenList;
     return tokens
       .filter(({ name }) => name === 'turning')
-      .map(({ state, expiresSoon, figures }) => [state, expiresSoon, figures]);
+      .map((one) => [one.state, one.expiresSoon, one.rate, one.burst, one.figures]);
   };
   const expected = [
-    ['rotated', false, { created: 1, refused: 0 }],
-    ['valid', false, { created: 1, refused: 1 }],
+    ['rotated', false, '100/s', 500, { created: 1, refused: 0 }],
+    ['valid', false, '100/s', 500, { created: 1, refused: 1 }],
   ];
   await until(list, (told) => JSON.stringify(told) === JSON.stringify(expected));
   const wrong = [{ ...wish, graceHours: -1 }, { name: 'turning' }, { ...wish, expiresInDays: 0 }];

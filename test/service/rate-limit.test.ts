@@ -24,7 +24,7 @@ async function statuses(bearer: string, count: number): Promise<number[]> {
 }
 
 test('a token may send its burst over all threads, and is then told when to come back', async () => {
-  const bearer = await tokenCommand('create', 'limited', '--rate', '2/h', '--burst', '5');
+  const bearer = await tokenCommand('create', 'limited', '--rate', '2/h:5');
   assert.deepEqual(await statuses(bearer, 9), [...Array(5).fill(200), ...Array(4).fill(429)]);
 
   const reply = await send(bearer);
@@ -64,7 +64,7 @@ test('a changed rate is in force within two seconds', async () => {
   await tokenCommand('update', 'changed', '--rate', 'none');
   await untilInForce(status, 429, 200);
 
-  assert.match(await tokenCommand('list'), /^limited +create .* 2\/h +command line/m);
+  assert.match(await tokenCommand('list'), /^limited +create .* 2\/h:5 +command line/m);
   const listed = await doneRecords('token', 'list', ...on(store));
   assert.deepEqual(
     listed.flatMap(({ name, rate, burst }) => (rate === undefined ? [] : [{ name, rate, burst }])),
@@ -78,8 +78,9 @@ test('a changed rate is in force within two seconds', async () => {
 
 test('each subject of an identity provider has the rate of --jwt-rate', async (t) => {
   const provider = await startProvider(t, [await makeKey('key')]);
-  const rules = ['--jwt-issuer', provider.issuer, '--jwt-audience', audience, '--jwt-rate', '3/h'];
-  const { plantsUrl } = await startServer(t, await storePath(t), [...oneThread, ...rules]);
+  const rules = ['--jwt-issuer', provider.issuer, '--jwt-audience', audience];
+  const flags = [...oneThread, ...rules, '--jwt-rate', '1/h:3'];
+  const { plantsUrl } = await startServer(t, await storePath(t), flags);
   for (const client of ['gardener', 'florist']) {
     const replies = [];
     // Another token of the same subject has the same bucket.

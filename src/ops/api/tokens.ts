@@ -119,6 +119,7 @@ function tokenReply(token: TokenOfStore, figures: TokenFigures | undefined, nowM
     // The store knows the uses of other nodes, and this node knows the last minute.
     lastUsedAt: isoTime(Math.max(token.lastUsedAtMs ?? 0, figures?.lastUsedAtMs ?? 0) || undefined),
     rate: token.rate ? rateText(token.rate) : null,
+    burst: token.rate?.burst ?? null,
     createdBy: token.createdBy ?? null,
     figures: figures ? { created: figures.created, refused: refusedIn(figures) } : null,
   };

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { numberText } from '../../../quantity-text.ts';
+import { numberText, typedRate } from '../../../quantity-text.ts';
 import type { CreatedToken, NewToken, RotatedToken, Rotation, Token } from '../../contract.ts';
 import type { PageProps, Store } from './state.ts';
 import {
@@ -80,7 +80,7 @@ function columnsWith(open: (opened: Opened) => void): readonly Column<Token>[] {
   return [
     { head: 'Name', kind: 'name', cell: ({ name }) => h(ExactText, { text: name }) },
     { head: 'State', cell: stateOf },
-    { head: 'Role', cell: ({ role, rate }) => (rate === null ? role : `${role}, ${rate}`) },
+    { head: 'Role', cell: roleOf },
     {
       head: 'New plants',
       kind: 'number',
@@ -100,6 +100,10 @@ function stateOf({ state, expiresSoon }: Token): Children {
   return expiresSoon
     ? h(Badge, { tone: 'warning', text: `${state}, ends soon` })
     : h(Badge, { tone: toneOf[state], text: state });
+}
+
+function roleOf({ role, rate, burst }: Token): string {
+  return rate && burst ? `${role}, ${typedRate(rate, burst)}` : role;
 }
 
 function refusedOf({ figures, name }: Token): Children {
