@@ -304,7 +304,7 @@ export const limits = {
     replyBytesMax: 16 * MiB,
     /** A browser command that still runs has succeeded. */
     browserMs: second,
-    manifestBytesMax: 64 * KiB,
+    manifestBytesMax: 256 * KiB,
     /** `doctor` and alerts warn of an older backup. */
     backupAgeMs: 7 * 24 * 3_600 * second,
     /** `doctor` warns of a clock that is further behind the last write. */
@@ -342,6 +342,8 @@ export const limits = {
     folderRetryMs: second,
     /** A step of the clock of this length between two backups is trusted. */
     usualStepMs: 2 * 3_600 * second,
+    /** Earlier backups that a manifest lists as held, and as lacking. */
+    listedMax: 1_000,
     /** Age of a manifest without its backup at which the manifest is removed. */
     leftoverMs: 24 * 3_600 * second,
   },

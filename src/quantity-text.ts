@@ -13,6 +13,11 @@ export function typedRate(rate: string, burst: number): string {
   return rate.startsWith(`${burst}/`) ? rate : `${rate}:${burst}`;
 }
 
+/** `1 plant` or `2 plants`. */
+export function plantsText(count: number): string {
+  return `${numberText(count)} ${count === 1 ? 'plant' : 'plants'}`;
+}
+
 /** An age, or a time that is left: `45 s`, `90 min`, `30 h` or `12 days`. */
 export function ageText(ms: number, whole = Math.floor): string {
   if (ms < 2 * minuteMs) return `${whole(ms / 1_000)} s`;

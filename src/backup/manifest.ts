@@ -18,6 +18,16 @@ export interface Manifest extends BackupFigures {
   readonly seriesAt?: string;
   /** Of the program that made the backup. */
   readonly version: string;
+  /** As `Engine.place` of its store. Manifests of version 2.0 and earlier have none. */
+  readonly place?: string;
+  /** Earlier backups of its series that it holds with all their plants, by `holdingKey`. */
+  readonly holds?: readonly string[];
+  /** Names of earlier backups of its series with plants that it lacks. */
+  readonly lacks?: readonly string[];
+  /** Those of `lacks` whose plants an operator has given up. */
+  readonly givenUp?: readonly string[];
+  /** `StoreIdentity.decidedAtMs` in ISO 8601. */
+  readonly decidedAt?: string;
 }
 
 export const manifestEnding = '.manifest.json';
@@ -46,6 +56,11 @@ export async function readManifest(backup: string): Promise<Manifest | 'damaged'
 
 function checksum(manifest: object): string {
   return createHash('sha256').update(JSON.stringify(manifest)).digest('hex');
+}
+
+/** Tells the plants of a backup from those of any other, whatever the names of the files. */
+export function holdingKey({ digest }: Pick<Manifest, 'digest'>): string {
+  return digest.slice(0, 32);
 }
 
 /** Differences between a backup and its manifest, such as `plants 3 (found 2)`. */

@@ -10,11 +10,14 @@ import type { BackupDesk } from '../ops/api/backups.ts';
 import type { BackupList, LastRun, ListedBackup, RunningBackup } from '../ops/contract.ts';
 import { reused } from '../ops/loading.ts';
 import { programCommand } from '../program.ts';
+import { numberText, plantsText } from '../quantity-text.ts';
 import type { Log } from '../service/log.ts';
 import { StoreError, StoreOpenError } from '../store/errors.ts';
 import { type StoreLocation, settingOf } from '../store/location.ts';
 import { engineOf, openReader } from '../stores.ts';
-import { type BackupInSeries, listSeries } from './series.ts';
+import { backupsOf, lossIn, type Origin } from './lineage.ts';
+import { lossText } from './loss.ts';
+import { type BackupInSeries, listBackups } from './series.ts';
 
 /** What `serve` does with a folder of backups. */
 export interface BackupPlan {
@@ -46,7 +49,9 @@ export function openBackups(
   const rules = retentionText(keep);
   const args = ['backup', folder, '--keep', rules, '--json'];
   const childEnv = { ...withoutSettings(env), ...settingOf(location) };
-  const list = openBackupFolder(folder, engineOf(location).backupName);
+  const { backupName: name, place } = engineOf(location);
+  let origin: Origin = { name, place };
+  const list = openBackupFolder(folder, () => origin);
   let running: { readonly reply: RunningBackup; readonly end: Promise<void> } | undefined;
   let stop: () => void = () => undefined;
   let last: LastRun | null = null;
@@ -60,6 +65,7 @@ export function openBackups(
     });
     if (isStopping) return;
     list.forget();
+    await list.look();
     const fault = 'fault' in result ? result.fault : null;
     last = { ranAt: new Date(now()).toISOString(), fault };
     if ('fault' in result) return log.error({ ...fields, fault }, 'a backup has failed');
@@ -88,7 +94,9 @@ export function openBackups(
 
   /** @returns the time until the next turn */
   async function takeTurn(): Promise<number> {
-    const madeMs = await lastBackupMs(location);
+    const { identity, madeMs } = await readStore(location);
+    origin = { name, place, ...identity };
+    await list.look();
     const waitMs = dueMs(madeMs) - now();
     if (waitMs > 0) return waitMs;
     if (madeMs !== undefined && madeMs > now())
@@ -116,8 +124,21 @@ export function openBackups(
 
   const desk: BackupDesk = {
     last: () => last,
+    loss(count) {
+      const loss = list.found && lossIn(list.found, origin, count);
+      if (loss === undefined) return undefined;
+      const { file, manifest } = loss;
+      const counts =
+        count && manifest && manifest.plants > count.plants
+          ? `${file} has ${plantsText(manifest.plants)}, and the store ${numberText(count.plants)}`
+          : `the store lacks plants of ${file}`;
+      return lossText(location, folder, file, counts);
+    },
     async show() {
-      const dueAtMs = await lastBackupMs(location).then(dueMs, () => undefined);
+      const dueAtMs = await readStore(location).then(
+        ({ madeMs }) => dueMs(madeMs),
+        () => undefined,
+      );
       return {
         folder,
         keep: rules,
@@ -149,10 +170,11 @@ export function openBackups(
   };
 }
 
-/** @throws StoreError, StoreOpenError */
-async function lastBackupMs(location: StoreLocation): Promise<number | undefined> {
+/** `madeMs` is the end of the last backup. @throws StoreError, StoreOpenError */
+async function readStore(location: StoreLocation) {
   await using store = await openReader(location, limits.jobs.readMs);
-  return (await store.listBackups())[0]?.finishedAtMs;
+  const [last] = await store.listBackups();
+  return { identity: await store.identity(), madeMs: last?.finishedAtMs };
 }
 
 type Result = { readonly done: { readonly warning?: string } } | { readonly fault: string };
@@ -190,10 +212,13 @@ function lowerPriority(pid: number): void {
 type FoundBackups = Pick<BackupList, 'backups' | 'leftOut' | 'fault'>;
 
 /** Does not block the thread, also if the folder is on a network drive that does not answer. */
-function openBackupFolder(folder: string, store: string) {
+function openBackupFolder(folder: string, origin: () => Origin) {
+  let found: readonly BackupInSeries[] | undefined;
+
   async function read(): Promise<FoundBackups> {
     try {
-      const newestFirst = (await listSeries(folder, store)).reverse();
+      found = backupsOf(origin(), await listBackups(folder));
+      const newestFirst = found.toReversed();
       const backups = newestFirst.slice(0, limits.ops.backupsShown).map(entryOf);
       return { backups, leftOut: newestFirst.length - backups.length, fault: null };
     } catch (error) {
@@ -205,6 +230,10 @@ function openBackupFolder(folder: string, store: string) {
   const readAgain = () => reused(read, limits.ops.backupsEveryMs);
   let recent = readAgain();
   return {
+    /** Of the last look, oldest first; undefined before the first. */
+    get found() {
+      return found;
+    },
     /** @returns what was found in the last `limits.ops.backupsEveryMs` */
     look(): Promise<FoundBackups> {
       const late = nothing('the folder does not answer');

@@ -36,7 +36,7 @@ interface MadeAt {
   readonly seriesMs: number;
 }
 
-export type NamedBackup = BackupName & { readonly file: string };
+type NamedBackup = BackupName & { readonly file: string };
 
 export interface BackupInSeries extends NamedBackup, MadeAt {
   /** Undefined if it is damaged. */
@@ -44,7 +44,7 @@ export interface BackupInSeries extends NamedBackup, MadeAt {
 }
 
 /** The backups with a manifest, by the names in a folder. */
-export function backupsIn(files: readonly string[]): NamedBackup[] {
+function backupsIn(files: readonly string[]): NamedBackup[] {
   const all = new Set(files);
   return files.flatMap((file) => {
     const name = parseBackupName(file);
@@ -53,15 +53,13 @@ export function backupsIn(files: readonly string[]): NamedBackup[] {
 }
 
 /**
- * The backups of a store in a folder, oldest first. Those with a damaged manifest come before all.
+ * All backups in a folder, oldest first. Those with a damaged manifest come before all.
  *
- * @param store the first part of their names
  * @throws errors of the file system
  */
-export async function listSeries(folder: string, store: string): Promise<BackupInSeries[]> {
+export async function listBackups(folder: string): Promise<BackupInSeries[]> {
   const series: BackupInSeries[] = [];
   for (const name of backupsIn(await readdir(folder))) {
-    if (name.store !== store) continue;
     const read = await readManifest(join(folder, name.file));
     // Without a manifest, the backup was removed meanwhile.
     if (read === undefined) continue;

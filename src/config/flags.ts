@@ -90,6 +90,12 @@ export const flags = {
     need: 'For a store at a fixed path, whatever the working directory, or in a database.',
     show: textOf,
   }),
+  'new-store': choice(['auto', 'never', 'yes'], 'auto', {
+    help:
+      'make a missing store: auto makes none beside traces of an earlier one; with backup, yes ' +
+      'gives up the plants that only earlier backups have',
+    need: 'For a disk that may not be mounted (never), and for a loss that is accepted (yes).',
+  }),
   'database-connections': withDefault('N', orWord('auto', integer(3, 1_000)), 'auto', {
     help: 'connections to the database at most, or auto: 4 for each thread, and 1 for the console',
     need: 'For many nodes on one database, whose connections have to last for all.',

@@ -4,7 +4,7 @@
 export type Time = string;
 
 export interface Check {
-  readonly name: 'writes' | 'promise' | 'disk' | 'queue' | 'service';
+  readonly name: 'writes' | 'promise' | 'disk' | 'plants' | 'queue' | 'service';
   /** False for an error only. */
   readonly ok: boolean;
   /** An error makes the service unready; a warning does not. `doctor` uses the same levels. */

@@ -172,14 +172,20 @@ function observe(
   const reader = starting.use(openReader(config.store, log));
   const space = spaceOf(config.store);
   const sizes = () => sizesOf(config.store, store, space);
-  const plants = plantCount(reader, () => createsOf(httpThreads, 'created'));
+  const count = plantCount(reader, () => createsOf(httpThreads, 'created'));
+  const plants = () => count()?.plants;
+  const { backups } = options;
+  // Begins the first count.
+  if (backups) count();
+  const loss = backups && (() => backups.loss(count()));
   const lastBackup = () => lastBackupOf(config.store, store);
-  const lastRun = () => options.backups?.last() ?? null;
+  const lastRun = () => backups?.last() ?? null;
   const liveTokens = liveTokensOf(store);
   const health = createHealth({
     heartbeat,
     threads,
     space,
+    loss,
     queuePlants,
     queuePlantsMax,
     phase,
@@ -187,7 +193,7 @@ function observe(
     weakerSinceMs: options.storeWatch.weakerSinceMs,
     recentCreates: samples.recentCreates,
   });
-  const ofStore = { sizes, health, lastBackup, lastRun, plants, liveTokens, tokenFigures };
+  const ofStore = { sizes, health, lastBackup, lastRun, plants, liveTokens, tokenFigures, loss };
   const figures: FigureSources = {
     ...ofStore,
     httpThreads,

@@ -27,10 +27,18 @@ export interface Engine {
   readonly firstTokenFile: string;
   /** The first part of the name of a backup. */
   readonly backupName: string;
+  /** Tells the store from others that back up into one folder: host and path, or `text`. */
+  readonly place: string;
   /** All files that belong to the store. A command must not overwrite them. */
   files(): string[];
   /** Bytes of SQLite's WAL; undefined for a database. */
   walBytes(): number | undefined;
+  /** Whether there is a store. An empty file is none. @throws StoreOpenError, StoreError */
+  isThere(): Promise<boolean>;
+  /** What is left of an earlier store where there is none: a clause for each file. */
+  traces(): Promise<string[]>;
+  /** Gives a WAL without its store another name: SQLite would remove the WAL. */
+  setTracesAside(): void;
   /** @param mayMake whether to make a missing store @throws StoreOpenError, StoreError */
   open(options: StoreOptions, mayMake: boolean): Promise<SharedStore>;
   /** Joins a store that another thread shares. Close it before the other thread closes its own. */

@@ -15,6 +15,7 @@ test('readiness tells the state of the store after the disk has answered', async
     queuePlantsMax: 1,
     phase: () => 'open',
     promise: () => undefined,
+    loss: undefined,
     weakerSinceMs: () => undefined,
   });
   const checked = health.check();

@@ -6,7 +6,7 @@ import { nextName } from '../../src/cli/backup/folder.ts';
 import { tryLockFile } from '../../src/stores.ts';
 import { namesIn, newStore } from '../helpers/backups.ts';
 import { flip, offsetOf } from '../helpers/damage.ts';
-import { done, doneJson, failed, on, refused, runHere } from '../helpers/run-here.ts';
+import { done, doneJson, on, refused, runHere } from '../helpers/run-here.ts';
 import { alterStore, storedPlants } from '../helpers/store-file.ts';
 
 interface Series {
@@ -87,24 +87,36 @@ test('a clock that is once a year ahead removes no backup, and its backup is not
   assert.equal(storedPlants(await restored(series)).length, 101);
 });
 
-test('after a restore of an older backup, the next backup warns, removes none, and is the newest', async (t) => {
+test('after a restore of an older backup, the next backup removes none that has more plants, and warns once', async (t) => {
   const { clock, ...series } = await newSeries(t);
   const old = await backUp(series);
   clock.tick(hourMs);
   addPlant(series.store, 1_000);
   const fuller = await backUp(series);
   clock.tick(hourMs);
-  const store = await restored(series, old.file);
-  const next = await backUp({ ...series, store }, '1h:1h');
-  assert.equal(next.removed, 0);
-  assert.match(next.warning, /of the 101 plants in .*, the store at .* has 1 missing \(1000\)\.$/);
-  const { stderr } = await done('verify', series.folder);
+  alterStore(series.store, 'DELETE FROM plants WHERE id = 1000');
+  const { warning } = await backUp(series);
   assert.match(
-    stderr,
-    new RegExp(`^${basename(fuller.file)} was made before .* has more plants: 101`),
+    warning,
+    /^Plants are lost: of the 101 plants in .*, the store at .* has 1 missing \(1000\)\. Stop the service, and restore the backup with "plant-store restore .* --overwrite .*"\. If these plants are not missed, say so once with "plant-store backup .* --new-store yes .*"\.$/,
   );
+  const ended = await runHere(['verify', series.folder]);
+  assert.match(
+    ended.stderr,
+    new RegExp(`^${basename(fuller.file)}  .*  101 plants, of the store at`),
+  );
+  assert.match(ended.stderr, /lacks plants of earlier ones; name the file/);
+  assert.equal(ended.code, 1);
+
+  await done('restore', fuller.file, '--overwrite', ...on(series.store));
   clock.tick(hourMs);
-  assert.equal((await backUp({ ...series, store }, '1h:1h')).removed, 2);
+  await done('restore', old.file, '--overwrite', ...on(series.store));
+  clock.tick(hourMs);
+  assert.equal((await backUp(series, '1h:1h')).warning, undefined);
+  clock.tick(hourMs);
+  assert.equal((await backUp(series, '1h:1h')).warning, undefined);
+  assert(listed(series).includes(basename(fuller.file)));
+  await done('verify', series.folder);
 });
 
 test('a bit that was flipped in a name fails the next backup, which names the plant and leaves the others', async (t) => {
@@ -135,9 +147,8 @@ test('a backup that is damaged does not accuse the store, which is compared with
       series.folder,
     );
     clock.tick(hourMs);
-    const { warning, removed } = await backUp(series, '1h:1h');
-    assert.equal(removed, 0);
-    assert.match(warning, new RegExp(`No older backup was removed: .*${basename(file)}.*`));
+    const { warning } = await backUp(series, keepAll);
+    assert.match(warning, new RegExp(`An earlier backup is bad, and stays: .*${basename(file)}.*`));
     rmSync(file);
     await done('verify', series.folder);
   }
@@ -187,18 +198,22 @@ test('of two processes in one folder the second waits, and a clock that is set b
 });
 
 test('a folder without backups, with those of several stores, or that is absent is told', async (t) => {
-  const { clock: _, ...series } = await newSeries(t);
+  const { clock, ...series } = await newSeries(t);
   await refused(
     /there is no folder .*absent/,
     ...argsOf({ ...series, folder: '/absent' }, keepAll),
   );
   await refused(/there is no backup with its manifest in the folder/, 'verify', series.folder);
   await backUp(series);
-  const path = join(series.folder, 'others-20261123T110000Z.db');
-  await done('backup', path, ...on(series.store));
-  failed(
-    await runHere(['verify', series.folder, ...on('/absent/third.db')]),
-    /has backups of several stores \(.*\), and none of a store with the name third; name a file/,
+  clock.tick(1_000);
+  await backUp({ ...series, store: await newStore(t, 5) });
+  const ended = await runHere(['verify', series.folder, ...on('/absent/third.db')]);
+  assert.match(
+    ended.stderr,
+    /^plants-\S+\.db {2}\S+ {2}100 plants, of the store at \S+, identity \w+$/m,
   );
-  await done('verify', series.folder, ...on(series.store));
+  assert.match(ended.stderr, /^plants-\S+\.db {2}\S+ {2}5 plants, of the store at/m);
+  assert.match(ended.stderr, /has backups of 2 stores, and \S+third\.db holds no plants of any/);
+  assert.equal(ended.code, 1);
+  assert.equal((await doneJson('verify', series.folder, ...on(series.store))).plants, 100);
 });

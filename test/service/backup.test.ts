@@ -11,6 +11,7 @@ import {
   watch,
   writeFileSync,
 } from 'node:fs';
+import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, type TestContext, test } from 'node:test';
@@ -66,7 +67,8 @@ test('a backup is one plain file with its manifest, both for their owner only, a
 
   const manifest = await readManifest(path);
   assert.deepEqual({ file, ...printed }, { file: path, ...Object(manifest) });
-  const { createdAt, checkedAt, version, ...held } = printed;
+  const { createdAt, checkedAt, version, place, ...held } = printed;
+  assert.equal(place, `${hostname()}:${store}`);
   assert(createdAt <= checkedAt && version);
   assert.deepEqual([held.plants, held.largestId], [3, '9223372036854775807']);
   assert.equal(held.bytes, statSync(path).size);
@@ -158,7 +160,7 @@ const damages: readonly (readonly [
   [
     'the manifest of another backup',
     (path) => copyFileSync(`${large}.manifest.json`, `${path}.manifest.json`),
-    /differs from its manifest: plants 100000 \(found 3\)/,
+    /differs from its manifest: .*, plants 100000 \(found 3\)/,
   ],
   [
     'a part missing',

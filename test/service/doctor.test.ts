@@ -37,7 +37,7 @@ test('doctor checks a store on which no server runs, also one that was killed, a
   assertSound(found);
   assert.deepEqual(readFileSync(store), before);
   const { stdout } = await runHere(['doctor', '--store', `sqlite:${store}`]);
-  assert.match(stdout, /^ok +schema +a plant store$/m);
+  assert.match(stdout, /^ok +schema +a plant store with the identity [0-9a-f]{32}$/m);
 
   const server = await startServer(t, store, oneThread);
   assert.equal((await create(server.plantsUrl, { id: 9, name: 'Ash' })).status, 200);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { readManifest } from '../../src/backup/manifest.ts';
-import { listSeries } from '../../src/backup/series.ts';
+import { listBackups } from '../../src/backup/series.ts';
 import { flip, offsetOf } from '../helpers/damage.ts';
 import { create, type Owner, oneThread, startProgram, startServer } from '../helpers/program.ts';
 import { done, on, runHere } from '../helpers/run-here.ts';
@@ -89,7 +89,7 @@ async function newWorld(folder: string): Promise<World> {
 }
 
 async function newestIn({ backups }: World): Promise<string | undefined> {
-  return (await listSeries(backups, 'plants')).at(-1)?.file;
+  return (await listBackups(backups)).at(-1)?.file;
 }
 
 /** The command that is under way when the machine is lost, by the name of the disaster. */
@@ -170,7 +170,7 @@ async function check(world: World, before: string | undefined, random: () => num
       violations.push(
         `the plant ${id} was acknowledged, and the store has ${stored.get(id)?.name}`,
       );
-  const listed = (await listSeries(world.backups, 'plants')).map(({ file }) => file);
+  const listed = (await listBackups(world.backups)).map(({ file }) => file);
   const newest = listed.at(-1);
   if (newest === undefined || (before !== undefined && newest < before))
     return [...violations, `the last good backup ${before} is gone; the newest is ${newest}`];

@@ -9,13 +9,12 @@ import {
   readManifest,
 } from '../../backup/manifest.ts';
 import { limits } from '../../limits.ts';
-import { numberText } from '../../quantity-text.ts';
+import { numberText, plantsText } from '../../quantity-text.ts';
 import type { StoreFault } from '../../store/inspection.ts';
 import { fileLocation, type StoreLocation } from '../../store/location.ts';
 import { commandFor, engineOf, openReader, sqliteEngine } from '../../stores.ts';
 import { type CopyCounts, comparePlants } from '../../transfer/copy-plants.ts';
 import { CommandError, type Terminal } from '../command.ts';
-import { plantsText } from '../terminal/progress.ts';
 import { idsOf } from '../transfer/store-copy.ts';
 
 export async function inspectBackup(

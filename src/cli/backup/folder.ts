@@ -1,21 +1,33 @@
 import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { manifestEnding, manifestPath } from '../../backup/manifest.ts';
+import {
+  backupsOf,
+  compareWithSeries,
+  fullest,
+  type Holding,
+  holdingsIn,
+  type Origin,
+  removable,
+  storesIn,
+} from '../../backup/lineage.ts';
+import { holdingKey, type Manifest, manifestEnding, manifestPath } from '../../backup/manifest.ts';
 import {
   type BackupInSeries,
-  backupsIn,
   formatBackupName,
-  listSeries,
+  listBackups,
   parseBackupName,
   unkept,
 } from '../../backup/series.ts';
 import type { Retention } from '../../config/values.ts';
 import { removeFileDurably } from '../../disk/files.ts';
 import { limits } from '../../limits.ts';
-import type { StoreLocation } from '../../store/location.ts';
+import { plantsText } from '../../quantity-text.ts';
+import { fileLocation, type StoreLocation } from '../../store/location.ts';
 import { engineOf, tryLockFile } from '../../stores.ts';
 import { CommandError, type Terminal } from '../command.ts';
+import { compareWithBackup, demandSound, holdsAll } from './check.ts';
+import { originOfPlants } from './origin.ts';
 
 /**
  * Keeps other processes from making and thinning backups of the store in the folder, until
@@ -83,24 +95,46 @@ export async function nextName(folder: string, store: string): Promise<{ at: Dat
   }
 }
 
+/**
+ * Removes backups that no rule keeps. Each is held by a newer one that stays, and is sound: so the
+ * plants of a lost store stay, however many backups of the next one come.
+ *
+ * @returns `kept` has a sentence for each backup that would have been removed
+ */
 export async function thinBackups(
   folder: string,
-  store: string,
+  origin: Origin,
   rules: Retention,
-): Promise<number> {
-  const unneeded = unkept(await listSeries(folder, store), rules);
-  for (const { file } of unneeded) {
-    removeFileDurably(join(folder, file));
-    removeFileDurably(manifestPath(join(folder, file)));
+  terminal: Terminal,
+): Promise<{ removed: number; kept: string[] }> {
+  const series = backupsOf(origin, await listBackups(folder));
+  // The newest was made and checked a moment ago.
+  const faults = new Map<BackupInSeries | undefined, string | undefined>([
+    [series.at(-1), undefined],
+  ]);
+  const kept: string[] = [];
+  let removed = 0;
+  for (const { backup, heldBy } of removable(series, unkept(series, rules))) {
+    const path = join(folder, heldBy.file);
+    if (!faults.has(heldBy)) faults.set(heldBy, await faultOf(path, terminal));
+    const fault = faults.get(heldBy);
+    if (fault !== undefined) kept.push(`${backup.file} stays, because ${fault}.`);
+    else {
+      removeFileDurably(join(folder, backup.file));
+      removeFileDurably(manifestPath(join(folder, backup.file)));
+      removed += 1;
+    }
   }
-  return unneeded.length;
+  return { removed, kept };
 }
 
 /**
- * The backup that a command names: a file, or the newest backup in a folder, of the store if the
- * folder has backups of several stores. Says if an older one has more plants, as after a restore.
+ * The backup that a command names: a file, or the newest backup of a store in a folder, which must
+ * hold all earlier ones of the store. Otherwise the plants that only an earlier one has would be
+ * lost without a word.
  *
- * @throws CommandError if the folder has none
+ * @param location tells the store, if the folder has backups of several
+ * @throws CommandError if the folder has no such backup. The candidates are listed before.
  */
 export async function resolveBackup(
   path: string,
@@ -108,30 +142,84 @@ export async function resolveBackup(
   terminal: Terminal,
 ): Promise<string> {
   if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) return path;
-  const stores = [...new Set(backupsIn(readdirSync(path)).map(({ store }) => store))];
-  const name = engineOf(location).backupName;
-  const [store, ...others] = stores.includes(name) ? [name] : stores;
-  if (others.length > 0)
-    throw new CommandError(
-      `the folder ${path} has backups of several stores (${stores.join(', ')}), and none ` +
-        `of a store with the name ${name}; name a file`,
-    );
-  const series = store === undefined ? [] : await listSeries(path, store);
-  const newest = series.at(-1);
-  if (newest === undefined)
+  const all = await listBackups(path);
+  const series = await seriesIn(path, all, location, terminal);
+  const newest = series.findLast(({ manifest }) => manifest !== undefined);
+  // A damaged one may be newer, and the command says that it is damaged.
+  const damaged = series.findLast(({ at, manifest }) => !manifest && !(newest && at <= newest.at));
+  const chosen = damaged ?? newest;
+  if (chosen === undefined)
     throw new CommandError(
       `there is no backup with its manifest in the folder ${path}; name a file, or another folder`,
     );
-  // It may be newer, and the command says that it is damaged.
-  const damaged = series.findLast(({ at, manifest }) => !manifest && at > newest.at);
-  if (damaged !== undefined) return join(path, damaged.file);
-  const plantsIn = ({ manifest }: BackupInSeries) => manifest?.plants ?? 0;
-  const fuller = series.findLast((backup) => plantsIn(backup) > plantsIn(newest));
-  if (fuller !== undefined)
-    terminal.note(
-      `${fuller.file} was made before ${newest.file}, and has more plants: ` +
-        `${plantsIn(fuller)} instead of ${plantsIn(newest)}.`,
-      'warning',
-    );
-  return join(path, newest.file);
+  if (chosen.manifest === undefined) return join(path, chosen.file);
+  const lacks = await lackedBy(path, chosen.manifest, series, terminal);
+  if (lacks.length === 0) return join(path, chosen.file);
+  listCandidates([...fullest(series.filter(({ file }) => lacks.includes(file))), chosen], terminal);
+  throw new CommandError(
+    `the newest backup in ${path} lacks plants of earlier ones; name the file of one of the ` +
+      'backups that are listed above',
+  );
+}
+
+/** @throws CommandError if the folder has backups of several stores, and none is that of `location` */
+async function seriesIn(
+  path: string,
+  all: readonly BackupInSeries[],
+  location: StoreLocation,
+  terminal: Terminal,
+): Promise<BackupInSeries[]> {
+  const stores = storesIn(all);
+  const [only = [], ...others] = stores;
+  if (others.length === 0) return only;
+  const origin = await originOfPlants(location);
+  const own = origin === undefined ? [] : backupsOf(origin, all);
+  if (own.length > 0) return own;
+  listCandidates(stores.flatMap(fullest), terminal);
+  throw new CommandError(
+    `the folder ${path} has backups of ${stores.length} stores, and ${engineOf(location).name} ` +
+      'holds no plants of any; name the file of one of the backups that are listed above',
+  );
+}
+
+/** @returns the names of earlier backups with plants that a backup lacks, and that are not given up */
+async function lackedBy(
+  folder: string,
+  manifest: Manifest,
+  series: readonly BackupInSeries[],
+  terminal: Terminal,
+): Promise<string[]> {
+  const earlier = series.filter((backup) => backup.manifest !== manifest);
+  const known = {
+    held: holdingsIn(series).heldBy(holdingKey(manifest)),
+    lacks: manifest.lacks ?? [],
+  };
+  const chosen = series.find((backup) => backup.manifest === manifest);
+  const compare = async ({ file, manifest: other }: BackupInSeries): Promise<Holding> => {
+    const backup = join(folder, file);
+    const copy = fileLocation(join(folder, `${chosen?.file}`));
+    const total = other?.plants ?? 0;
+    const found = await compareWithBackup(backup, total, copy, terminal).catch(() => undefined);
+    if (found) return holdsAll(found) ? 'held' : 'lacking';
+    terminal.note(`${file} cannot be read, and was not compared.`, 'warning');
+    return 'damaged';
+  };
+  const { lacks } = await compareWithSeries(manifest, earlier, compare, known);
+  return lacks.filter((file) => !manifest.givenUp?.includes(file));
+}
+
+function listCandidates(candidates: readonly BackupInSeries[], { note }: Terminal): void {
+  for (const { file, at, manifest } of candidates) {
+    const { createdAt = at.toISOString(), plants, place, identity } = manifest ?? {};
+    const says = plants === undefined ? 'a damaged manifest' : plantsText(plants);
+    const store = `${place ?? 'an unknown place'}, identity ${identity ?? 'unknown'}`;
+    note(`${file}  ${createdAt}  ${says}, of the store at ${store}`);
+  }
+}
+
+async function faultOf(path: string, terminal: Terminal): Promise<string | undefined> {
+  return demandSound(path, path, terminal).then(
+    () => undefined,
+    ({ message }: Error) => message,
+  );
 }

@@ -1,18 +1,28 @@
 import { existsSync, rmSync, statSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
-import { type Manifest, manifestPath, manifestText } from '../../backup/manifest.ts';
+import { basename, join } from 'node:path';
 import {
-  type BackupInSeries,
-  formatBackupName,
-  listSeries,
-  nextInSeries,
-  parseBackupName,
-} from '../../backup/series.ts';
+  backupsOf,
+  compareWithSeries,
+  type Holding,
+  hasNewDecision,
+  lastOf,
+  listHoldings,
+  lostOf,
+  type Origin,
+} from '../../backup/lineage.ts';
+import { lossText } from '../../backup/loss.ts';
+import {
+  type BackupFigures,
+  type Manifest,
+  manifestPath,
+  manifestText,
+} from '../../backup/manifest.ts';
+import { type BackupInSeries, listBackups, nextInSeries } from '../../backup/series.ts';
 import type { Retention } from '../../config/values.ts';
 import { createFileDurably, linkDurably } from '../../disk/files.ts';
 import { limits } from '../../limits.ts';
 import { version } from '../../program.ts';
-import { ageText } from '../../quantity-text.ts';
+import { ageText, isoTime, numberText, plantsText } from '../../quantity-text.ts';
 import { StoreError, StoreOpenError } from '../../store/errors.ts';
 import type { PlantFigures } from '../../store/inspection.ts';
 import { fileLocation, type StoreLocation } from '../../store/location.ts';
@@ -28,6 +38,7 @@ import {
   inspectBackup,
 } from './check.ts';
 import { claimFolder, nextName, thinBackups, unfinishedPath } from './folder.ts';
+import { originOf } from './origin.ts';
 import { withUnfinishedFolder } from './unfinished-folder.ts';
 
 /** A backup as the command prints it. */
@@ -38,116 +49,171 @@ interface MadeBackup extends Manifest {
   readonly warning?: string;
 }
 
+/** How a backup goes into a folder. */
+interface FolderChoices {
+  /** Undefined: no backup is removed. */
+  readonly keep: Retention | undefined;
+  /** Whether the operator gives up the plants that only earlier backups have. */
+  readonly isNewStore: boolean;
+}
+
 /** Makes a backup in the file, or in the folder under a new name. @throws as `makeBackup` */
 export async function backUpTo(
   destination: string,
+  choices: FolderChoices,
   location: StoreLocation,
   terminal: Terminal,
 ): Promise<MadeBackup> {
-  const at = new Date();
-  const isFolder = statSync(destination, { throwIfNoEntry: false })?.isDirectory();
-  const store = engineOf(location).backupName;
-  const file = isFolder ? join(destination, formatBackupName({ store, at })) : destination;
-  for (const name of [file, manifestPath(file)]) {
+  if (statSync(destination, { throwIfNoEntry: false })?.isDirectory())
+    return backUpIntoFolder(destination, choices, location, terminal);
+  if (choices.keep !== undefined)
+    throw new CommandError(
+      `there is no folder ${destination}, in which the backups are kept; make the folder`,
+    );
+  for (const name of [destination, manifestPath(destination)]) {
     if (existsSync(name)) throw nameTaken(name);
     refuseStoreFile(name, location);
   }
-  const manifest = await makeBackup(location, file, at, terminal);
-  await recordBackup(location, file, manifest, terminal);
-  return { file, ...manifest };
+  const manifest = await makeBackup(location, destination, new Date(), terminal);
+  await recordBackup(location, destination, manifest, terminal);
+  return { file: destination, ...manifest };
 }
 
 /**
- * Adds a backup to the folder, and then removes the backups that no rule keeps.
+ * Adds a backup to the folder, and then removes backups that no rule keeps.
  *
  * A backup would take damage of the store over, and no later comparison would find the damage. So
- * the backup before is compared with the copy first.
+ * the backups before are compared with the copy first.
  *
  * @throws CommandError also for a damaged store; StoreOpenError, StoreError. Then the backups in
  * the folder are as they were.
  */
-export async function backUpIntoFolder(
+async function backUpIntoFolder(
   folder: string,
-  rules: Retention,
+  { keep, isNewStore }: FolderChoices,
   location: StoreLocation,
   terminal: Terminal,
 ): Promise<MadeBackup> {
-  if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory())
-    throw new CommandError(
-      `there is no folder ${folder}, in which the backups are kept; make the folder`,
-    );
   const store = engineOf(location).backupName;
   using _ = await claimFolder(folder, store, terminal);
-  const before = await listSeries(folder, store);
+  const origin = await originOf(location);
+  const series = backupsOf(origin, await listBackups(folder));
   const { at, file } = await nextName(folder, store);
-  const { isFar, clockMs } = nextInSeries(before, at.valueOf());
-  const doubts: string[] = [];
-  if (isFar)
-    doubts.push(
-      'by the clock, which may be wrong, this backup comes ' +
-        `${ageText(clockMs - (before.at(-1)?.clockMs ?? 0))} after the one before`,
-    );
+  const { isFar, clockMs, seriesMs } = nextInSeries(series, at.valueOf());
+  const decides = isNewStore || hasNewDecision(origin, series);
+  const comparison = openComparison(folder, location, origin, series, decides, terminal);
   const manifest = await makeBackup(location, file, at, terminal, {
     unfinished: unfinishedPath(folder, store),
-    async compare(copy) {
-      doubts.push(...(await compareWithSeries(copy, folder, before, location, terminal)));
-    },
+    describe: async (copy, figures) => ({
+      seriesAt: isoTime(seriesMs),
+      ...(await comparison.describe(copy, figures)),
+    }),
   });
   await recordBackup(location, file, manifest, terminal);
   const made = { file, ...manifest };
-  if (doubts.length > 0)
-    return { ...made, removed: 0, warning: `No older backup was removed: ${doubts.join('; ')}.` };
-  return { ...made, removed: await thinBackups(folder, store, rules) };
+  const { warnings } = comparison;
+  if (isFar)
+    warnings.push(
+      'No older backup was removed: by the clock, which may be wrong, this backup comes ' +
+        `${ageText(clockMs - (series.at(-1)?.clockMs ?? 0))} after the one before.`,
+    );
+  const thinned =
+    keep && !isFar ? await thinBackups(folder, origin, keep, terminal) : { removed: 0, kept: [] };
+  warnings.push(...thinned.kept);
+  return {
+    ...made,
+    ...(keep && { removed: thinned.removed }),
+    ...(warnings.length > 0 && { warning: warnings.join(' ') }),
+  };
 }
 
-/**
- * Compares a copy of the store with the newest sound backup before.
- *
- * @returns what the copy lacks, because an older backup was restored or plants are lost, and which
- * backups are damaged
- * @throws CommandError for a plant that has changed
- */
-async function compareWithSeries(
-  copy: string,
+/** Compares the copy of a store with its backups in a folder. */
+function openComparison(
   folder: string,
-  before: readonly BackupInSeries[],
   location: StoreLocation,
+  origin: Origin,
+  series: readonly BackupInSeries[],
+  decides: boolean,
   terminal: Terminal,
-): Promise<string[]> {
-  const doubts: string[] = [];
-  for (const { file, manifest } of before.toReversed()) {
-    if (manifest === undefined) continue;
-    const backup = join(folder, file);
+) {
+  const warnings: string[] = [];
+  const differences = new Map<string, string>();
+  const givenUp = new Set(lastOf(origin, series)?.givenUp);
+
+  /** @throws CommandError for a plant that has changed */
+  async function compare(copy: string, backup: BackupInSeries): Promise<Holding> {
+    const { file, manifest } = backup;
+    const path = join(folder, file);
     const found = await compareWithBackup(
-      backup,
-      manifest.plants,
+      path,
+      manifest?.plants ?? 0,
       fileLocation(copy),
       terminal,
     ).catch((error: Error) => error);
-    if (!(found instanceof Error) && holdsAll(found)) return doubts;
-    const fault = await demandSound(backup, backup, terminal).then(
+    if (!(found instanceof Error) && holdsAll(found)) return 'held';
+    const fault = await demandSound(path, path, terminal).then(
       () => undefined,
       ({ message }: Error) => message,
     );
     if (fault !== undefined) {
-      doubts.push(fault);
-      continue;
+      warnings.push(`An earlier backup is bad, and stays: ${fault}.`);
+      return 'damaged';
     }
     if (found instanceof Error) throw found;
-    const difference = differenceText(found, backup, location);
-    if (found.taken.count === 0) return [...doubts, difference];
-    throw new CommandError(
-      `${difference}; no backup was made, and the earlier ones are as they were`,
-    );
+    const difference = differenceText(found, path, location);
+    if (found.taken.count > 0 && isOfSameStore(manifest))
+      throw new CommandError(
+        `${difference}; no backup was made, and the earlier ones are as they were`,
+      );
+    differences.set(file, difference);
+    return 'lacking';
   }
-  return doubts;
+
+  /** Another store in the same place, or a clone, has plants of its own under the ids. */
+  function isOfSameStore(manifest: Manifest | undefined): boolean {
+    const { identity, place } = origin;
+    return !decides && identity === manifest?.identity && place === manifest?.place;
+  }
+
+  function differenceOf({ file, manifest }: BackupInSeries, { plants }: BackupFigures): string {
+    const counts = `${file} has ${plantsText(manifest?.plants ?? 0)}, and the store ${numberText(plants)}`;
+    return differences.get(file) ?? counts;
+  }
+
+  return {
+    warnings,
+    async describe(copy: string, figures: BackupFigures) {
+      // What is given up is not read again. One backup of each such branch stays.
+      const others = series.filter(({ file }) => !givenUp.has(file));
+      const compared = await compareWithSeries(figures, others, (one) => compare(copy, one));
+      const earlier = series.map(({ file }) => file).filter((file) => givenUp.has(file));
+      const lacks = [...earlier, ...compared.lacks];
+      const accepted = decides ? lacks : earlier;
+      const lost = lostOf(lacks, accepted, origin, series);
+      const [told] = [...lost.filter(({ file }) => differences.has(file)), ...lost];
+      if (told !== undefined)
+        warnings.push(lossText(location, folder, told.file, differenceOf(told, figures)));
+      const { decidedAtMs } = origin;
+      return {
+        ...listHoldings({ ...compared, lacks }, series),
+        ...(accepted.length > 0 && { givenUp: accepted }),
+        ...(decidedAtMs !== undefined && { decidedAt: isoTime(decidedAtMs) }),
+      };
+    },
+  };
+}
+
+/** What a backup in a folder is more than one file. */
+interface InFolder {
+  /** Where the backup is made; by default a new folder beside its path. */
+  readonly unfinished?: string;
+  /** Compares the copy, and returns what the manifest says of it. @throws CommandError */
+  describe?(copy: string, figures: BackupFigures): Promise<Partial<Manifest>>;
 }
 
 /**
  * Copies the store to `path`, checks the copy, and writes its manifest, durably.
  *
- * @param unfinished where the backup is made; by default a new folder beside `path`
- * @param compare a further check of the copy, which throws CommandError
  * @throws CommandError, StoreOpenError, StoreError. Then `path` does not exist.
  */
 export function makeBackup(
@@ -155,7 +221,7 @@ export function makeBackup(
   path: string,
   startedAt: Date,
   terminal: Terminal,
-  { unfinished, compare }: { unfinished?: string; compare?: (copy: string) => Promise<void> } = {},
+  { unfinished, describe }: InFolder = {},
 ): Promise<Manifest> {
   const { backUp } = engineOf(location);
   const left = 'no backup has been made, and earlier ones are as they were; make it again';
@@ -180,22 +246,14 @@ export function makeBackup(
         );
       if (source && source.digest !== figures.digest)
         throw new CommandError('the copy differs from what was read of the store; repeat it');
-      await compare?.(copy);
+      const described = await describe?.(copy, figures);
       const times = { createdAt: startedAt.toISOString(), checkedAt: new Date().toISOString() };
-      const series = await seriesTimeOf(path, startedAt);
-      const manifest = { ...times, ...series, version, ...figures };
+      const { place } = engineOf(location);
+      const manifest = { ...times, ...described, version, place, ...figures };
       publish(copy, path, manifest);
       return manifest;
     },
   );
-}
-
-async function seriesTimeOf(path: string, startedAt: Date): Promise<Pick<Manifest, 'seriesAt'>> {
-  const name = parseBackupName(basename(path));
-  if (name === undefined) return {};
-  const series = await listSeries(dirname(path), name.store);
-  const { seriesMs } = nextInSeries(series, startedAt.valueOf());
-  return { seriesAt: new Date(seriesMs).toISOString() };
 }
 
 /** Copies the plants one by one. Makes one file without a WAL. @returns what was read */

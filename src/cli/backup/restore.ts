@@ -1,6 +1,7 @@
-import { createReadStream, createWriteStream, statSync } from 'node:fs';
+import { createReadStream, createWriteStream, existsSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { BackupFigures } from '../../backup/manifest.ts';
 import type { Values } from '../../config/flags.ts';
 import { UsageError } from '../../config/values.ts';
@@ -9,7 +10,7 @@ import { compactTime, isSameFile } from '../../disk/files.ts';
 import { limits } from '../../limits.ts';
 import { resolveEngine } from '../../store/engine.ts';
 import { fileLocation, type PostgresLocation, type SqliteLocation } from '../../store/location.ts';
-import { postgresEngine, sqliteEngine } from '../../stores.ts';
+import { openExistingStore, postgresEngine, sqliteEngine } from '../../stores.ts';
 import { CommandError, command, type Terminal } from '../command.ts';
 import { printFigures } from '../terminal/figures.ts';
 import {
@@ -24,7 +25,9 @@ import { withUnfinishedFolder } from './unfinished-folder.ts';
 
 export const restore = command({
   positionals: ['SRC'],
-  summary: 'Check a backup, of a folder the newest one, and make it the store, which nothing uses.',
+  summary:
+    'Check a backup and make it the store. For a folder, take the newest backup, if it holds all ' +
+    'earlier ones of its store. Stop the service first.',
   need: 'Use it after the loss of a store, and to rehearse a loss.',
   flags: ['store', 'overwrite', 'accept-lost-commits', 'json'],
   examples: [
@@ -75,16 +78,18 @@ async function restoreFile(
   const path = resolve(location.path);
   if (isSameFile(source, path)) throw new CommandError(`${source} is the store itself`);
   using store = await sqliteEngine(location).claim(overwrite);
-  const replaced = `${path}.replaced-${compactTime(new Date())}`;
   const left = `the store at ${path} is as it was; restore again`;
-  const { figures, wasThere } = await withUnfinishedFolder(
+  const { figures, replaced, wasThere } = await withUnfinishedFolder(
     { path, work: 'the restore', left },
     terminal,
     async (folder) => {
       const copy = join(folder, 'plants.db');
       await copyDurably(source, copy, terminal);
       const figures = await soundFigures(source, copy, terminal);
-      return { figures, wasThere: store.replaceBy(copy, replaced) };
+      // The operator means this state, also if later backups have more plants.
+      await sqliteEngine(fileLocation(copy)).decide(Date.now());
+      const replaced = await freeName(path);
+      return { figures, replaced, wasThere: store.replaceBy(copy, replaced) };
     },
   );
   if (!wasThere) {
@@ -93,6 +98,16 @@ async function restoreFile(
   }
   terminal.note(`The replaced store is kept at ${replaced}.`);
   return { name: path, figures: { ...figures, replaced } };
+}
+
+/** A killed restore may have taken the name of this second. */
+async function freeName(path: string): Promise<string> {
+  for (;;) {
+    const now = new Date();
+    const name = `${path}.replaced-${compactTime(now)}`;
+    if (!existsSync(name)) return name;
+    await pause(1_000 - now.getMilliseconds());
+  }
 }
 
 async function copyDurably(source: string, copy: string, terminal: Terminal): Promise<void> {
@@ -124,5 +139,7 @@ async function restoreIntoDatabase(
   await refuseOtherPlants(backup, location, terminal);
   const copied = { acceptsLostCommits, isTemporary: false };
   demandSame(await makeStoreCopy(backup, location, copied, terminal));
+  await using store = await openExistingStore(location, limits.cli.lockMs);
+  await store.noteDecision(Date.now());
   return { name: postgresEngine(location).text, figures };
 }

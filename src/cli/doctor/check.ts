@@ -22,3 +22,8 @@ export const error = withRemedy('error');
 function withRemedy(level: Finding['level']) {
   return (figure: string, remedy: string): Finding => ({ level, says: `${figure}; ${remedy}` });
 }
+
+/** @param identity undefined before the upgrade of an earlier version */
+export function storeText(identity: string | undefined): string {
+  return `a plant store${identity === undefined ? '' : ` with the identity ${identity}`}`;
+}

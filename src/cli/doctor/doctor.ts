@@ -2,11 +2,15 @@ import { X509Certificate } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { getCACertificates, rootCertificates } from 'node:tls';
 import { fetchKeys, IssuerError } from '../../access/jwt/issuer.ts';
+import type { Values } from '../../config/flags.ts';
 import { limits } from '../../limits.ts';
 import { CertificateError, type TlsFiles } from '../../service/config.ts';
+import { StoreError, StoreOpenError } from '../../store/errors.ts';
+import { engineOf } from '../../stores.ts';
 import { command, type Terminal } from '../command.ts';
 import { commandsOf } from '../engines.ts';
 import { jwtFlags, jwtRules, tlsFiles, tlsFlags } from '../flag-groups.ts';
+import { earlierStore } from '../serve/earlier-store.ts';
 import { hanging } from '../terminal/wrap.ts';
 import { error, type Finding, type NamedFinding, named, ok, warning } from './check.ts';
 
@@ -15,7 +19,7 @@ export const doctor = command({
   summary:
     'Check the settings that are in force: of the store, its disk or database, and the process.',
   need: 'Use it before the first start on a machine, and when creates are slow or refused.',
-  flags: ['store', ...tlsFlags, ...jwtFlags, 'json'],
+  flags: ['store', 'backup-to', ...tlsFlags, ...jwtFlags, 'json'],
   examples: [
     'plant-store doctor',
     'plant-store doctor --store sqlite:/var/lib/plant-store/plants.db',
@@ -23,8 +27,10 @@ export const doctor = command({
   ],
   async run({ values }, terminal) {
     const ofIssuers = await Promise.all((jwtRules(values)?.issuers ?? []).map(issuerFinding));
+    const ofStore = await commandsOf(values.store).check(terminal.userId);
+    const lost = await lostStore(values);
     const findings = [
-      ...(await commandsOf(values.store).check(terminal.userId)),
+      ...ofStore.map((finding) => (finding.name === 'schema' ? (lost ?? finding) : finding)),
       ...(await certificateFindings(values)),
       ...ofIssuers.map((finding) => ({ name: 'issuer', ...finding })),
     ];
@@ -35,6 +41,22 @@ export const doctor = command({
     return findings.some(({ level }) => level === 'error') ? 1 : 0;
   },
 });
+
+/** The start of a service would refuse to make a store there. */
+async function lostStore({
+  store,
+  'backup-to': backups,
+}: Values<'store' | 'backup-to'>): Promise<NamedFinding | undefined> {
+  try {
+    if (await engineOf(store).isThere()) return undefined;
+  } catch (cause) {
+    if (!(cause instanceof StoreError || cause instanceof StoreOpenError)) throw cause;
+    // The other checks have told why it cannot be opened.
+    return undefined;
+  }
+  const found = await earlierStore(store, backups);
+  return found && { name: 'schema', ...error(found.says, found.remedy) };
+}
 
 const styles = { ok: undefined, warning: 'warning', error: 'bad' } as const;
 

@@ -4,7 +4,7 @@ import { splitConnections } from '../../service/database-connections.ts';
 import { StoreError, StoreOpenError } from '../../store/errors.ts';
 import type { PostgresLocation } from '../../store/location.ts';
 import { commandFor, type DatabaseCondition, postgresEngine } from '../../stores.ts';
-import { error, type Finding, type NamedFinding, named, ok, warning } from './check.ts';
+import { error, type Finding, type NamedFinding, named, ok, storeText, warning } from './check.ts';
 import { descriptors, user, usualHttpThreads } from './machine-checks.ts';
 
 type Reached = DatabaseCondition & { readonly location: PostgresLocation };
@@ -65,9 +65,10 @@ function schema({ location, store }: Reached): Finding {
   const faults = store.lax.join(', ');
   const says = `workers are away, or lack fsync=on and synchronous_commit=on: ${faults}`;
   if (faults) return error(says, 'start them, or set both there');
-  if (store.isDistributed !== false) return ok(`a plant store, schema ${store.schemaVersion}`);
+  const found = `${storeText(store.identity)}, schema ${store.schemaVersion}`;
+  if (store.isDistributed !== false) return ok(found);
   return warning(
-    `a plant store, schema ${store.schemaVersion}, whose plants are all on the coordinator`,
+    `${found}, whose plants are all on the coordinator`,
     "spread the plants with SELECT create_distributed_table('plants', 'id')",
   );
 }

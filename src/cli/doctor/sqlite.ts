@@ -15,7 +15,7 @@ import { StoreError, StoreOpenError } from '../../store/errors.ts';
 import type { SqliteLocation } from '../../store/location.ts';
 import { commandFor, openReader } from '../../stores.ts';
 import { CommandError } from '../command.ts';
-import { error, type Finding, type NamedFinding, named, ok, warning } from './check.ts';
+import { error, type Finding, type NamedFinding, named, ok, storeText, warning } from './check.ts';
 import { descriptors, user } from './machine-checks.ts';
 
 /** Does every check, without changing the store. @throws CommandError without permission */
@@ -68,7 +68,7 @@ function lookAt(location: SqliteLocation, userId: number | undefined) {
 
 async function schema({ location, file: stats }: StoreFile): Promise<Finding> {
   const path = resolve(location.path);
-  if (stats === undefined) {
+  if (!stats?.size) {
     const ofPackage = storeOfPackage(location.path);
     if (ofPackage !== undefined) return warning(`there is no store at ${path}`, ofPackage);
     const obstacle = obstacleTo(location.path);
@@ -77,8 +77,8 @@ async function schema({ location, file: stats }: StoreFile): Promise<Finding> {
     return ok(`there is no store at ${path} yet; ${commandFor(location, 'serve')} makes the store`);
   }
   try {
-    await using _ = await openReader(location, limits.cli.readMs);
-    return ok('a plant store');
+    await using store = await openReader(location, limits.cli.readMs);
+    return ok(storeText((await store.identity())?.identity));
   } catch (cause) {
     // The message names the way out.
     if (cause instanceof StoreOpenError) return { level: 'error', says: cause.message };

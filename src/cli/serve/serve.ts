@@ -14,6 +14,7 @@ import { command, type Terminal } from '../command.ts';
 import { commandsOf } from '../engines.ts';
 import { fixedToken, fixedTokenChars } from '../fixed-token.ts';
 import { jwtFlags, jwtRules, tlsFiles, tlsFlags } from '../flag-groups.ts';
+import { demandStore, noteNewStore } from './earlier-store.ts';
 import { startError } from './start-error.ts';
 import { type Systemd, systemd } from './systemd.ts';
 import { type TokenToTry, tokenToTry, welcome } from './welcome.ts';
@@ -28,6 +29,7 @@ const flags = [
   'ops-port',
   'ops-names',
   'store',
+  'new-store',
   'database-connections',
   'accept-lost-commits',
   ...jwtFlags,
@@ -73,6 +75,7 @@ export const serve = command({
     const signal = terminal.untilSignal().then((name) => ({ signal: name }));
     let readAgain = () => {};
     terminal.onHangup(() => readAgain());
+    await demandStore(values);
     await prepare(log, terminal);
     const backups = await backupsOf(values, terminal, log);
     const service = await startService(config, serviceLog, backups?.desk).catch((error) => {
@@ -92,6 +95,7 @@ export const serve = command({
     }
 
     readAgain = service.readAgain;
+    if (service.storeIsNew && values['new-store'] === 'yes') await noteNewStore(store);
     backups?.start();
     const supervisor = systemd(terminal.env, process.pid);
     supervisor.isReady();
@@ -128,7 +132,7 @@ function logStart(service: Service, config: ServiceConfig, token: TokenToTry, lo
   const { plantsUrl: url, opsUrl, promise, storeIsNew, lastBeatMs } = service;
   const { pooler, databaseConnectionsMax } = service;
   const store = engineOf(config.store).name;
-  if (storeIsNew) log.info({ store }, 'there was no store; a new store has been made');
+  if (storeIsNew) log.warn({ store }, 'there was no store; a new store has been made');
   if (lastBeatMs !== undefined) logAge(lastBeatMs, log);
   if (promise) {
     log[promise.level === 'lost' ? 'warn' : 'info']({}, `a 200 means: ${promise.says}`);

@@ -1,5 +1,5 @@
 import { limits } from '../../limits.ts';
-import { numberText, sizeText } from '../../quantity-text.ts';
+import { numberText, plantsText, sizeText } from '../../quantity-text.ts';
 import type { Standing } from '../../store/inspection.ts';
 import type { Terminal } from '../command.ts';
 
@@ -55,10 +55,6 @@ export function tookText(plants: number, startedMs: number): string {
   const seconds = Math.max(1, performance.now() - startedMs) / 1_000;
   const rate = plantsText(Math.round(plants / seconds));
   return `${plantsText(plants)} in ${seconds.toFixed(1)} s (${rate}/s)`;
-}
-
-export function plantsText(count: number): string {
-  return `${numberText(count)} ${count === 1 ? 'plant' : 'plants'}`;
 }
 
 function clockText(seconds: number): string {

@@ -1,10 +1,9 @@
 import { UsageError } from '../../config/values.ts';
 import { isSameFile } from '../../disk/files.ts';
-import { numberText } from '../../quantity-text.ts';
+import { numberText, plantsText } from '../../quantity-text.ts';
 import type { StoreLocation } from '../../store/location.ts';
 import { engineOf } from '../../stores.ts';
 import { command } from '../command.ts';
-import { plantsText } from '../terminal/progress.ts';
 import { demandSame, makeStoreCopy } from './store-copy.ts';
 
 export const copy = command({

@@ -1,4 +1,5 @@
 import { limits } from '../../limits.ts';
+import { plantsText } from '../../quantity-text.ts';
 import { openExistingStore } from '../../stores.ts';
 import { FileError } from '../../transfer/format.ts';
 import { fileFormat } from '../../transfer/formats.ts';
@@ -7,7 +8,7 @@ import { openSource } from '../../transfer/import-source.ts';
 import { CommandError, command } from '../command.ts';
 import { printFigures } from '../terminal/figures.ts';
 import { atInterruption } from '../terminal/interruption.ts';
-import { plantsText, tookText } from '../terminal/progress.ts';
+import { tookText } from '../terminal/progress.ts';
 import { openPlantReader, pipe } from './file-format.ts';
 import { openRefusedLines } from './refused-lines.ts';
 

@@ -1,5 +1,5 @@
 import { limits } from '../../limits.ts';
-import { numberText } from '../../quantity-text.ts';
+import { numberText, plantsText } from '../../quantity-text.ts';
 import { shellQuoted } from '../../store/command-text.ts';
 import { figuresOf, type PlantFigures } from '../../store/inspection.ts';
 import type { StoreLocation } from '../../store/location.ts';
@@ -15,7 +15,7 @@ import {
 } from '../../transfer/copy-plants.ts';
 import { CommandError, type Terminal } from '../command.ts';
 import { atInterruption } from '../terminal/interruption.ts';
-import { plantsText, tookText } from '../terminal/progress.ts';
+import { tookText } from '../terminal/progress.ts';
 
 type StoreCopy = Awaited<ReturnType<typeof makeStoreCopy>>;
 
@@ -54,6 +54,8 @@ export async function makeStoreCopy(
   const tokens = await reader.listTokens();
   await using store = await openStore(to, limits.cli.lockMs, acceptsLostCommits);
   if (store.isNew && !isTemporary) noteNewStore(to, terminal);
+  const identity = (await reader.identity())?.identity;
+  if (identity !== undefined && !(await hasPlants(store))) await store.takeIdentity(identity);
   const tokenIds = await copyTokens(tokens, store, to);
 
   const { plants: known, ms: sinceMs } = isTemporary ? none : await knownPlants(snapshot, store);
@@ -76,6 +78,10 @@ export async function makeStoreCopy(
     target: isTemporary ? source : await readBack(store, plants, sinceMs, terminal),
     took,
   };
+}
+
+async function hasPlants(store: Store): Promise<boolean> {
+  return (await store.countMatches({ budgetMs: 0 })).plants > 0;
 }
 
 async function copyTokens(
@@ -168,7 +174,7 @@ export async function refuseOtherPlants(
 ): Promise<void> {
   await using store = await openStore(to, limits.cli.lockMs);
   if (store.isNew) noteNewStore(to, terminal);
-  if ((await store.countMatches({ budgetMs: 0 })).plants === 0) return;
+  if (!(await hasPlants(store))) return;
   await using reader = await openReader(from, limits.cli.readMs);
   await using snapshot = await reader.openSnapshot();
   const { taken, extra } = await comparePlants(snapshot, store);

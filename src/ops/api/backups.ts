@@ -1,5 +1,6 @@
 import type { Handler } from '../answer.ts';
 import type { BackupList, BackupReply, LastRun, RunningBackup } from '../contract.ts';
+import type { PlantCount } from '../metrics/plant-count.ts';
 import { answerJson, refuse } from './json.ts';
 import type { SessionRequest } from './session.ts';
 
@@ -8,6 +9,8 @@ export interface BackupDesk {
   show(): Promise<BackupList>;
   /** Null: this service has made no backup. */
   last(): LastRun | null;
+  /** Says which plants are lost, as far as the manifests in the folder and a count tell. */
+  loss(count: PlantCount | undefined): string | undefined;
   /** Begins a backup for the operator. @returns undefined beside another one */
   backUp(operator: string): RunningBackup | undefined;
 }

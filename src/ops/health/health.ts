@@ -19,6 +19,8 @@ export interface HealthSources {
   readonly recentCreates: Samples['recentCreates'];
   /** Missing for a database. Undefined or rejected if the file system does not report it. */
   readonly space: (() => Promise<Space | undefined>) | undefined;
+  /** Missing without a folder for backups. Undefined: no backup there tells of a loss. */
+  readonly loss: (() => string | undefined) | undefined;
   readonly queuePlants: () => number;
   readonly queuePlantsMax: number;
   readonly phase: () => Phase;
@@ -92,6 +94,14 @@ export function createHealth(sources: HealthSources) {
     return [check('promise', 'warning', `a 200 means less since ${since}: ${says}`)];
   }
 
+  /** Never an error: creates are stored. */
+  function plants(): Check[] {
+    if (sources.loss === undefined) return [];
+    const loss = sources.loss();
+    const says = 'the store lacks no plant that a backup of it is known to have';
+    return [loss === undefined ? check('plants', 'ok', says) : check('plants', 'warning', loss)];
+  }
+
   function queue(): Check {
     const plants = sources.queuePlants();
     const of = `${numberText(plants)} of ${numberText(sources.queuePlantsMax)}`;
@@ -116,7 +126,7 @@ export function createHealth(sources: HealthSources) {
     async check(): Promise<Readiness> {
       // Before the others: a file system may answer late.
       const ofDisk = await disk();
-      const checks = [writes(), ...promise(), ...ofDisk, queue(), service()];
+      const checks = [writes(), ...promise(), ...ofDisk, ...plants(), queue(), service()];
       return { ready: checks.every(({ ok }) => ok), checks };
     },
   };

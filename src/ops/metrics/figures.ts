@@ -18,6 +18,8 @@ export interface StoreSources {
   /** Null: this service has made no backup. */
   readonly lastRun: () => LastRun | null;
   readonly plants: () => number | undefined;
+  /** As in `HealthSources`. */
+  readonly loss: (() => string | undefined) | undefined;
   readonly health: Health;
   readonly liveTokens: () => Promise<readonly TokenRecord[]>;
   readonly tokenFigures: TokenFigureTable;
@@ -61,12 +63,13 @@ export async function gatherFigures(sources: FigureSources) {
   const lastRun = sources.lastRun() ?? undefined;
   const nowMs = Date.now();
   const { user, system } = process.cpuUsage();
-  const [{ ready }, sizes, backup, tokens, liveTokens] = await Promise.all([
+  const [{ ready }, sizes, backup, tokens, liveTokens, identity] = await Promise.all([
     sources.health.check(),
     bestEffort(sources.sizes()),
     bestEffort(sources.lastBackup()),
     bestEffort(store.countTokens(nowMs, nowMs - inUseMs)),
     bestEffort(sources.liveTokens()),
+    bestEffort(store.identity()),
   ]);
   return {
     httpThreads,
@@ -81,6 +84,8 @@ export async function gatherFigures(sources: FigureSources) {
     // Negative after the clock was set back, of which an alert warns.
     backupAgeSeconds: backup && (Date.now() - backup.finishedAtMs) / 1_000,
     missingPlants: backup && missingPlants(backup, plants),
+    plantsAreLost: sources.loss && sources.loss() !== undefined,
+    identity,
     databaseConnections: store.metrics.connections(),
     promisedDisks: store.promise()?.disks,
     tokens,

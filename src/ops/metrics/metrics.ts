@@ -14,7 +14,7 @@ interface Line {
 
 /** What each metric means. A name that ends with `_total` is that of a counter. */
 const help = {
-  plant_store_info: 'Version of the service.',
+  plant_store_info: 'Version of the service, and identity of its store.',
   plant_store_ready: 'Whether creates are stored now, as in /readyz.',
   plant_store_promised_disks: 'Disks that have each plant before its 200; 0: a crash may take it.',
   plant_store_heartbeat_age_seconds: 'Time since the start of the last heartbeat that was stored.',
@@ -53,6 +53,10 @@ const help = {
   plant_store_event_loop_lag_seconds:
     'Longest delay of the event loop of a thread within the last second.',
   plant_store_plants: 'Plants in the store at the last count, and plants created here since.',
+  plant_store_plants_lost:
+    'Whether a backup in --backup-to has plants that the store lacks, and that are not given up.',
+  plant_store_decided_seconds:
+    'Last restore of the store, or last time that a new one was made in spite of an earlier one.',
   plant_store_database_bytes:
     'Size of the file of the store, or of the table of plants with its indexes.',
   plant_store_database_connections: 'Open connections to the database, without that of a search.',
@@ -89,8 +93,12 @@ export function metricsText(figures: Figures): string {
 
 function ofProcess(figures: Figures): Values {
   const { heartbeatAgeMs } = figures;
+  const decidedAtMs = figures.identity?.decidedAtMs;
   return {
-    plant_store_info: byLabel('version', { [version]: 1 }),
+    plant_store_info: [
+      { labels: { version, identity: figures.identity?.identity ?? '' }, value: 1 },
+    ],
+    plant_store_decided_seconds: decidedAtMs && decidedAtMs / 1_000,
     plant_store_ready: figures.ready,
     plant_store_heartbeat_age_seconds: heartbeatAgeMs && heartbeatAgeMs / 1_000,
     plant_store_certificate_expires_seconds: byLabel('listener', figures.certificatesExpire),
@@ -187,6 +195,7 @@ function ofLoad({ httpThreads, mainLagSeconds, ...figures }: Figures): Values {
 function ofStore({ sizes, tokens, backupFailed, ...figures }: Figures): Values {
   return {
     plant_store_plants: figures.plants,
+    plant_store_plants_lost: figures.plantsAreLost,
     plant_store_database_bytes: sizes?.plantsBytes,
     plant_store_promised_disks: figures.promisedDisks,
     plant_store_database_connections: figures.databaseConnections,

@@ -11,27 +11,36 @@ export function missingPlants(
   return count === undefined || count < backup.plants ? undefined : count - backup.plants;
 }
 
+export interface PlantCount {
+  /** Of the last count, and those that this service has created since. */
+  readonly plants: number;
+  /** Start of the last count, in milliseconds since the epoch. */
+  readonly beganAtMs: number;
+}
+
 /**
  * Counts the plants on demand, for at most a hundredth of the time. Plants are never removed, so a
  * count in steps contains all plants that were stored when it began, and some later ones.
  *
  * @param created plants that this service has created
- * @returns the last count with what this service has created since, undefined before the first; a
- * call also starts a new count if it is due
+ * @returns undefined before the first count; a call also starts a new count if it is due
  */
-export function plantCount(reader: ReaderThread, created: () => number): () => number | undefined {
+export function plantCount(
+  reader: ReaderThread,
+  created: () => number,
+): () => PlantCount | undefined {
   const { countEveryMs, countPauses } = limits.ops;
-  /** Without those that this service had created at the last count. */
-  let others: number | undefined;
+  /** `others`: without those that this service had created at the last count. */
+  let last: { readonly others: number; readonly beganAtMs: number } | undefined;
   let isCounting = false;
   let dueMs = 0;
 
   async function count(): Promise<void> {
     isCounting = true;
-    const startedMs = performance.now();
+    const [startedMs, beganAtMs] = [performance.now(), Date.now()];
     await countAll(reader).then(
       (plants) => {
-        others = plants - created();
+        last = { others: plants - created(), beganAtMs };
       },
       // The last count stays in force.
       () => undefined,
@@ -43,7 +52,7 @@ export function plantCount(reader: ReaderThread, created: () => number): () => n
 
   return () => {
     if (!isCounting && performance.now() >= dueMs) void count();
-    return others === undefined ? undefined : others + created();
+    return last && { plants: last.others + created(), beganAtMs: last.beganAtMs };
   };
 }
 

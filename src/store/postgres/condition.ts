@@ -8,6 +8,7 @@ import { openConnector } from './connector.ts';
 import { sqlState, storeError } from './errors.ts';
 import { createPlants, storedPlants } from './plants.ts';
 import { within } from './pool.ts';
+import { identityIn } from './reader.ts';
 import { refuseChangedTables, refuseOthersTables, refuseUnfitSchema, versionOf } from './schema.ts';
 import { commitPromise } from './session.ts';
 import { isDistributed } from './size.ts';
@@ -113,7 +114,13 @@ async function storeContent(query: Query) {
   if (!isOutdated) await refuseChangedTables(query);
   const fault = isOutdated ? undefined : await faultOfWrites(query);
   const lax = query.isCitus ? (await query(laxWorkers)).rows.flat() : [];
-  return { schemaVersion: version, isDistributed: await isDistributed(query), lax, fault };
+  return {
+    schemaVersion: version,
+    identity: (await identityIn(query))?.identity,
+    isDistributed: await isDistributed(query),
+    lax,
+    fault,
+  };
 }
 
 /** Of Citus: those that are away, or may lose what they commit. */

@@ -16,8 +16,12 @@ export function postgresEngine(location: PostgresLocation) {
     file: undefined,
     firstTokenFile,
     backupName: encodeURIComponent(location.database),
+    place: text,
     files: () => [firstTokenFile],
     walBytes: () => undefined,
+    isThere: async () => (await upgrades()).isThereInPostgres(location),
+    traces: async () => [],
+    setTracesAside: () => undefined,
     open: async (options, mayMake) =>
       (await stores()).openPostgresStore(location, options, mayMake),
     join: async (share, options) => (await stores()).joinPostgresStore(location, share, options),

@@ -81,7 +81,7 @@ export async function demandStore(query: Query, location: PostgresLocation): Pro
 }
 
 /** Undefined for a store of an earlier schema. */
-async function identityIn(query: Query): Promise<StoreIdentity | undefined> {
+export async function identityIn(query: Query): Promise<StoreIdentity | undefined> {
   return (await versionOf(query)) < schemaVersion ? undefined : runSteps(query, readIdentity());
 }
 

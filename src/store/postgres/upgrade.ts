@@ -17,6 +17,10 @@ import { runOnce, within } from './pool.ts';
 import { makeTables, newestIndex, refuseChangedTables, versionOf } from './schema.ts';
 import { inTransaction, type Query } from './transaction.ts';
 
+export async function isThereInPostgres(location: PostgresLocation): Promise<boolean> {
+  return (await runOnce(location, limits.postgres.upgradeStepMs, versionOf)) > 0;
+}
+
 /** @returns the version of an older schema; otherwise undefined @throws StoreOpenError */
 export async function outdatedPostgres(location: PostgresLocation): Promise<number | undefined> {
   const version = await runOnce(location, limits.postgres.upgradeStepMs, versionOf);

@@ -5,9 +5,12 @@ import { shortOfSpace } from '../../disk/file-system.ts';
 import { makeFile, syncFile } from '../../disk/files.ts';
 import { limits } from '../../limits.ts';
 import { StoreError } from '../errors.ts';
+import { identityChanges } from '../identity.ts';
 import type { OnProgress } from '../inspection.ts';
+import { schemaVersion } from '../schema-version.ts';
 import { openForReading } from './database.ts';
 import { pragma } from './schema.ts';
+import { runSteps } from './steps.ts';
 
 /**
  * Copies a store at one moment into a new file, while services write. The copy is durable, and one
@@ -58,6 +61,16 @@ async function copyPages(store: DatabaseSync, copyPath: string, onProgress: OnPr
   } finally {
     closeSync(descriptor);
   }
+}
+
+/** Notes a decision of the operator in a store that is not open, if its schema has a place for it. */
+export function noteDecision(path: string, atMs: number): void {
+  {
+    using db = new DatabaseSync(path);
+    if (pragma(db, 'user_version') !== schemaVersion) return;
+    runSteps(db, identityChanges.noteDecision(atMs));
+  }
+  sealBackup(path);
 }
 
 /** Turns a store that no connection has open into one plain file without a WAL, on disk. */

@@ -88,9 +88,13 @@ export function demandNewestFile(version: number, path: string): void {
   demandNewest(version, `the store at ${path}`, textOf(path));
 }
 
-/** @throws if this process may not look there */
+/**
+ * An empty file is no store, and is not opened: SQLite would remove the WAL of an earlier one.
+ *
+ * @throws if this process may not look there
+ */
 export function isThere(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false }) !== undefined;
+  return (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0;
 }
 
 function noStore(path: string): StoreOpenError {

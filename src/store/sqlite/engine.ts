@@ -1,6 +1,7 @@
-import { existsSync, statSync } from 'node:fs';
+import { existsSync, renameSync, statSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { basename, dirname, extname, join, resolve } from 'node:path';
-import { withoutLinks } from '../../disk/files.ts';
+import { compactTime, withoutLinks } from '../../disk/files.ts';
 import type { Engine } from '../engine.ts';
 import type { Inspection, OnProgress } from '../inspection.ts';
 import { firstTokenName, type SqliteLocation, sqliteCompanions } from '../location.ts';
@@ -21,10 +22,18 @@ export function sqliteEngine({ path }: SqliteLocation) {
     file: path,
     firstTokenFile,
     backupName: basename(path, extname(path)),
+    place: `${hostname()}:${resolve(path)}`,
     files: () => [...['', ...sqliteCompanions].map(fileWith), firstTokenFile],
     walBytes() {
       if (!existsSync(path)) return 0;
       return statSync(fileWith('-wal'), { throwIfNoEntry: false })?.size ?? 0;
+    },
+    isThere: async () => (await import('./database.ts')).isThere(path),
+    traces: async () => (await import('./traces.ts')).tracesOfSqlite(path),
+    setTracesAside() {
+      const kept = `${fileWith('')}.replaced-${compactTime(new Date())}`;
+      for (const companion of sqliteCompanions)
+        if (existsSync(fileWith(companion))) renameSync(fileWith(companion), kept + companion);
     },
     open: async ({ callMs }, mayMake) => (await stores()).openSqliteStore(path, callMs, mayMake),
     join: async (share, { callMs }) => (await stores()).joinSqliteStore(path, share, callMs),
@@ -37,6 +46,7 @@ export function sqliteEngine({ path }: SqliteLocation) {
     inspectBackup: async (onProgress: OnProgress) =>
       (await tasks()).runTask<Inspection>({ task: 'read the file', path }, onProgress),
     seal: async () => (await import('./backup.ts')).sealBackup(path),
+    decide: async (atMs: number) => (await import('./backup.ts')).noteDecision(path, atMs),
     claim: async (mayHoldPlants: boolean) =>
       (await import('./claim.ts')).claimSqliteStore(path, mayHoldPlants),
     outdatedSchema: async () => (await upgrades()).outdatedSchemaOfSqlite(path),

@@ -1,0 +1,266 @@
+import { limits } from '../limits.ts';
+import type { PlantCount } from '../ops/metrics/plant-count.ts';
+import type { StoreIdentity } from '../store/identity.ts';
+import { holdingKey, type Manifest } from './manifest.ts';
+import type { BackupInSeries } from './series.ts';
+
+/*
+ * Which backups are of one store, and which of them hold the plants of which others. No operation
+ * removes a plant, so a store without the plants of an earlier backup of it has lost plants.
+ */
+
+/** A store, as its backups know it. */
+export interface Origin extends Partial<StoreIdentity> {
+  /** The first part of the names of its backups. */
+  readonly name: string;
+  /** As `Engine.place`. */
+  readonly place: string;
+}
+
+/**
+ * The backups of a store. What was one store by identity or by place belongs together: a store that
+ * was lost and made again has another identity, and one that has moved has another place. Manifests
+ * of version 2.0 and earlier have neither, and count by the names of their files.
+ *
+ * @param all oldest first, as is the result
+ */
+export function backupsOf(
+  { name, identity, place }: Pick<Origin, 'name' | 'place'> & { identity?: string | undefined },
+  all: readonly BackupInSeries[],
+): BackupInSeries[] {
+  const known = new Set<string | undefined>([identity, place]);
+  known.delete(undefined);
+  for (let before = 0; before !== known.size; ) {
+    before = known.size;
+    for (const { manifest } of all) {
+      const marks = marksOf(manifest);
+      if (marks.some((mark) => known.has(mark))) for (const mark of marks) known.add(mark);
+    }
+  }
+  return all.filter(({ store, manifest }) => {
+    const marks = marksOf(manifest);
+    return marks.length === 0 ? store === name : marks.some((mark) => known.has(mark));
+  });
+}
+
+function marksOf({ identity, place }: Partial<Manifest> = {}): string[] {
+  return place === undefined ? [] : [place, ...(identity === undefined ? [] : [identity])];
+}
+
+/** Which backups of a series hold which others, as their manifests tell, transitively. */
+export function holdingsIn(series: readonly BackupInSeries[]) {
+  const listed = new Map<string, string[]>();
+  for (const { manifest } of series) {
+    if (manifest === undefined) continue;
+    const key = holdingKey(manifest);
+    listed.set(key, [...(listed.get(key) ?? []), ...(manifest.holds ?? [])]);
+  }
+  const known = new Map<string, ReadonlySet<string>>();
+
+  /** The keys of all that the plants of a key hold, with the key itself. */
+  function heldBy(key: string): ReadonlySet<string> {
+    const before = known.get(key);
+    if (before !== undefined) return before;
+    const held = new Set([key]);
+    // A set can grow while it is read.
+    for (const one of held) for (const further of listed.get(one) ?? []) held.add(further);
+    known.set(key, held);
+    return held;
+  }
+
+  return {
+    heldBy,
+    /** A damaged manifest holds nothing, and is held by nothing. */
+    holds: (one: BackupInSeries, other: BackupInSeries): boolean =>
+      one.manifest !== undefined &&
+      other.manifest !== undefined &&
+      heldBy(holdingKey(one.manifest)).has(holdingKey(other.manifest)),
+  };
+}
+
+/** What the reading of a backup and a copy of the store has found. */
+export type Holding = 'held' | 'lacking' | 'damaged';
+
+/** By `holdingKey`, of the backups that a store holds, and the names of those with more plants. */
+interface Compared {
+  readonly held: ReadonlySet<string>;
+  readonly lacks: readonly string[];
+}
+
+/**
+ * Finds out which backups a copy of a store holds. Few are read: what is known of one tells of those
+ * that it holds, or that hold it.
+ *
+ * @param series oldest first
+ * @param compare reads a backup and the copy
+ * @param known undefined: at least one backup is read, the newest that is not damaged
+ */
+export async function compareWithSeries(
+  copy: Pick<Manifest, 'digest' | 'plants'>,
+  series: readonly BackupInSeries[],
+  compare: (backup: BackupInSeries) => Promise<Holding>,
+  known?: Compared,
+): Promise<Compared> {
+  const { heldBy, holds } = holdingsIn(series);
+  const held = new Set(known?.held);
+  const lacking = new Set(series.filter(({ file }) => known?.lacks.includes(file)));
+  const damaged = new Set<BackupInSeries>();
+  const isKnown = (backup: BackupInSeries) =>
+    isHeld(backup, held) || lacking.has(backup) || damaged.has(backup);
+  let hasRead = known !== undefined;
+  for (;;) {
+    const unknown = series.filter((backup) => !isKnown(backup)).reverse();
+    const next = unknown[hasRead ? Math.floor(unknown.length / 2) : 0];
+    if (next === undefined) break;
+    const found = (hasRead && withoutReading(copy, next)) || (await compare(next));
+    if (found !== 'damaged') hasRead = true;
+    if (found === 'damaged') damaged.add(next);
+    else if (found === 'lacking') {
+      // What holds a backup with missing plants has missing plants, too.
+      for (const backup of unknown) if (backup === next || holds(backup, next)) lacking.add(backup);
+    } else if (next.manifest) for (const key of heldBy(holdingKey(next.manifest))) held.add(key);
+  }
+  return { held, lacks: series.filter((backup) => lacking.has(backup)).map(({ file }) => file) };
+}
+
+function isHeld({ manifest }: BackupInSeries, held: ReadonlySet<string>): boolean {
+  return manifest !== undefined && held.has(holdingKey(manifest));
+}
+
+/** What a manifest says of earlier backups. @param series oldest first */
+export function listHoldings(
+  { held, lacks }: Compared,
+  series: readonly BackupInSeries[],
+): Required<Pick<Manifest, 'holds' | 'lacks'>> {
+  const { listedMax } = limits.backup;
+  const keys = series.flatMap(({ manifest }) => (manifest ? [holdingKey(manifest)] : []));
+  const isListed = (key: string) => held.has(key);
+  return {
+    holds: [...new Set(keys.reverse())].filter(isListed).slice(0, listedMax),
+    lacks: lacks.slice(-listedMax),
+  };
+}
+
+function withoutReading(
+  copy: Pick<Manifest, 'digest' | 'plants'>,
+  { manifest }: BackupInSeries,
+): Holding | undefined {
+  if (manifest === undefined) return 'damaged';
+  if (manifest.digest === copy.digest || manifest.plants === 0) return 'held';
+  return manifest.plants > copy.plants ? 'lacking' : undefined;
+}
+
+/** Whether no backup has noted the last decision of the store yet. */
+export function hasNewDecision(
+  { identity, place, decidedAtMs }: Origin,
+  series: readonly BackupInSeries[],
+): boolean {
+  if (decidedAtMs === undefined) return false;
+  const decidedAt = new Date(decidedAtMs).toISOString();
+  return !series.some(
+    ({ manifest }) =>
+      manifest?.decidedAt === decidedAt &&
+      manifest.identity === identity &&
+      manifest.place === place,
+  );
+}
+
+/**
+ * The newest backup with plants that the store has lost, as far as the manifests and a count tell.
+ *
+ * @param series of the store, oldest first
+ */
+export function lossIn(
+  series: readonly BackupInSeries[],
+  origin: Origin,
+  count: PlantCount | undefined,
+): BackupInSeries | undefined {
+  if (hasNewDecision(origin, series)) return undefined;
+  const { lacks = [], givenUp = [] } = lastOf(origin, series) ?? {};
+  const fuller = series
+    .filter(({ manifest }) => manifest && count && hasMore(manifest, count))
+    .map(({ file }) => file);
+  return lostOf([...lacks, ...fuller], givenUp, origin, series).at(-1);
+}
+
+/** A count that began before the backup was there may lack plants that came meanwhile. */
+function hasMore(
+  { plants, createdAt, checkedAt = createdAt }: Manifest,
+  count: PlantCount,
+): boolean {
+  return plants > count.plants && Date.parse(checkedAt) < count.beganAtMs;
+}
+
+/** The last backup of this store, and of no clone or earlier store. */
+export function lastOf(
+  { identity, place }: Origin,
+  series: readonly BackupInSeries[],
+): Manifest | undefined {
+  const isOwn = ({ manifest }: BackupInSeries) =>
+    manifest?.identity === identity && manifest?.place === place;
+  return series.findLast(isOwn)?.manifest;
+}
+
+/**
+ * Which of the backups that a store lacks tell of a loss: those of its place. A backup of another
+ * place is one of a clone, or of a store that the plants were copied to.
+ */
+export function lostOf(
+  lacks: readonly string[],
+  givenUp: readonly string[],
+  { place }: Pick<Origin, 'place'>,
+  series: readonly BackupInSeries[],
+): BackupInSeries[] {
+  return series.filter(
+    ({ file, manifest }) =>
+      manifest !== undefined &&
+      (manifest.place ?? place) === place &&
+      lacks.includes(file) &&
+      !givenUp.includes(file),
+  );
+}
+
+/**
+ * Chooses the backups to remove, of those that no rule keeps: each is held by a newer one that
+ * stays.
+ *
+ * @param series oldest first
+ * @returns the oldest first, each with the newest backup that holds it
+ */
+export function removable(
+  series: readonly BackupInSeries[],
+  unkept: readonly BackupInSeries[],
+): { readonly backup: BackupInSeries; readonly heldBy: BackupInSeries }[] {
+  const { holds } = holdingsIn(series);
+  const chosen: { backup: BackupInSeries; heldBy: BackupInSeries }[] = [];
+  const staying: BackupInSeries[] = [];
+  for (const backup of series.toReversed()) {
+    const heldBy = unkept.includes(backup)
+      ? staying.find((newer) => holds(newer, backup))
+      : undefined;
+    if (heldBy === undefined) staying.push(backup);
+    else chosen.push({ backup, heldBy });
+  }
+  return chosen.reverse();
+}
+
+/** The backups that no later one holds: each has plants that all later ones lack. */
+export function fullest(series: readonly BackupInSeries[]): BackupInSeries[] {
+  const { holds } = holdingsIn(series);
+  return series.filter(
+    (backup, index) => !series.slice(index + 1).some((later) => holds(later, backup)),
+  );
+}
+
+/** The backups of each store in a folder. @param all oldest first */
+export function storesIn(all: readonly BackupInSeries[]): BackupInSeries[][] {
+  const stores: BackupInSeries[][] = [];
+  const isOld = ({ manifest }: BackupInSeries) => marksOf(manifest).length === 0;
+  for (const { store, manifest } of [...all.filter((one) => !isOld(one)), ...all.filter(isOld)]) {
+    const { identity, place = '' } = manifest ?? {};
+    const series = backupsOf({ name: store, identity, place }, all);
+    const isThere = stores.some((other) => other.some((backup) => series.includes(backup)));
+    if (!isThere) stores.push(series);
+  }
+  return stores;
+}

@@ -1,0 +1,77 @@
+import { join, resolve } from 'node:path';
+import { backupsOf } from '../../backup/lineage.ts';
+import { type BackupInSeries, listBackups } from '../../backup/series.ts';
+import type { Values } from '../../config/flags.ts';
+import { isSystemError } from '../../disk/files.ts';
+import { limits } from '../../limits.ts';
+import { plantsText } from '../../quantity-text.ts';
+import { shellQuoted } from '../../store/command-text.ts';
+import type { StoreLocation } from '../../store/location.ts';
+import { commandFor, engineOf, openExistingStore } from '../../stores.ts';
+import { placeOf } from '../backup/origin.ts';
+import { CommandError } from '../command.ts';
+
+/** @throws CommandError if there is no store, and none is to be made */
+export async function demandStore({
+  store,
+  'new-store': choice,
+  'backup-to': backups,
+}: Values<'store' | 'new-store' | 'backup-to'>): Promise<void> {
+  const { isThere, name, setTracesAside } = engineOf(store);
+  if (await isThere()) return;
+  if (choice === 'yes') return setTracesAside();
+  const found = await earlierStore(store, backups);
+  if (choice === 'never' && found === undefined)
+    throw new CommandError(
+      `there is no store at ${name}, and --new-store never makes none; mount its disk, or make ` +
+        'the first store with --new-store auto',
+    );
+  if (found === undefined) return;
+  throw new CommandError(
+    `${found.says}; ${found.remedy}; or begin with an empty store: --new-store yes`,
+  );
+}
+
+/** Notes that the operator means the empty store, whatever earlier backups hold. */
+export async function noteNewStore(location: StoreLocation): Promise<void> {
+  await using store = await openExistingStore(location, limits.cli.lockMs);
+  await store.noteDecision(Date.now());
+}
+
+/**
+ * What tells that an earlier store was at the place of a missing one, and how to bring it back: two
+ * clauses.
+ *
+ * @param backups the folder of the scheduled backups
+ * @returns undefined without a trace
+ */
+export async function earlierStore(
+  location: StoreLocation,
+  backups: string | undefined,
+): Promise<{ readonly says: string; readonly remedy: string } | undefined> {
+  const beside = await engineOf(location).traces();
+  const inBackups = backups === undefined ? [] : await tracesIn(resolve(backups), location);
+  const traces = [...inBackups, ...beside];
+  if (traces.length === 0) return undefined;
+  const source = inBackups.length === 0 ? 'BACKUP' : shellQuoted(resolve(`${backups}`));
+  return {
+    says: `there is no store at ${engineOf(location).name}, and there was one: ${traces.join('; ')}`,
+    remedy:
+      'mount its disk if it is not mounted, or bring the store back with ' +
+      commandFor(location, `restore ${source}`),
+  };
+}
+
+/** A disk of backups that is away tells nothing, and keeps no service from its start. */
+async function tracesIn(folder: string, location: StoreLocation): Promise<string[]> {
+  const all = await listBackups(folder).catch((error) => {
+    if (!isSystemError(error)) throw error;
+    return [];
+  });
+  const plantsIn = ({ manifest }: BackupInSeries) => manifest?.plants ?? 0;
+  const [fullest] = backupsOf(placeOf(location), all).toSorted(
+    (one, other) => plantsIn(other) - plantsIn(one),
+  );
+  if (fullest === undefined || plantsIn(fullest) === 0) return [];
+  return [`${join(folder, fullest.file)} is a backup of it with ${plantsText(plantsIn(fullest))}`];
+}
