@@ -217,6 +217,10 @@ export const limits = {
     walBytesHigh: 256 * MiB,
     /** A full WAL takes no plants. Recovery takes 0.7 s, the copy 0.8 s. */
     walBytesMax: 4 * GiB,
+    /** Saving a store whose files are gone. A disk that does not return gets as much again. */
+    rescueMs: 60 * second,
+    /** Written and synced at once. With less, the syncs take the time. */
+    rescueChunkBytes: 16 * MiB,
     /** The largest store that is checked for damage at the start. */
     checkedAtStartBytes: 64 * MiB,
     /** More than a tick of the clock that stamps files. */

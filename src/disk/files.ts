@@ -34,10 +34,15 @@ export function makeFolderDurably(path: string): void {
  * Makes a file whole or not at all: writes it under a temporary name, then links it to `path`. The
  * file survives a power cut.
  *
+ * @param content or what writes to a descriptor
  * @param mode as in chmod(2)
  * @returns false if `path` exists already, which is left as it is
  */
-export function createFileDurably(path: string, content: string, mode: number): boolean {
+export function createFileDurably(
+  path: string,
+  content: string | ((descriptor: number) => void),
+  mode: number,
+): boolean {
   const unfinished = `${path}.${process.pid}.unfinished`;
   try {
     // A killed process with the same id may have left this file. With O_EXCL, no link is followed.
@@ -45,7 +50,8 @@ export function createFileDurably(path: string, content: string, mode: number): 
     // With O_SYNC, a write returns when it is on disk (open(2)). Windows has no such flag.
     const { O_CREAT, O_EXCL, O_WRONLY, O_SYNC = 0 } = constants;
     const descriptor = openSync(unfinished, O_CREAT | O_EXCL | O_WRONLY | O_SYNC, mode);
-    writeFileSync(descriptor, content);
+    if (typeof content === 'string') writeFileSync(descriptor, content);
+    else content(descriptor);
     closeSync(descriptor);
     return linkDurably(unfinished, path);
   } finally {

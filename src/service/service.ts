@@ -144,6 +144,8 @@ function running(
     firstTokenFile: engineOf(config.store).firstTokenFile,
     /** Resolves with the reason why the service cannot go on. It must then be closed. */
     failed: Promise.race([store.failed, ...threads.map((thread) => thread.failed)]),
+    /** The same for the store alone, also while the service is closed. */
+    storeFailed: store.failed,
     /** What a 200 means with the settings of the database. */
     promise: store.promise(),
     pooler: store.pooler,

@@ -46,7 +46,8 @@ export interface SharedStore extends Store {
   share(): StoreShare;
   /**
    * Resolves with the reason when the store is no longer reliable. Every later call is refused, and
-   * closing leaves the files as they are: the next process that opens them recovers them.
+   * closing leaves the files as they are: the next process that opens them recovers them. Files that
+   * were removed or replaced are saved first, and the reason says where.
    */
   readonly failed: Promise<string>;
   /** What a commit promises under the settings of a database, which may change. */

@@ -29,6 +29,8 @@ const sabotages: Readonly<Record<string, () => void>> = {
     );
     syncBuiltinESMExports();
   },
+  'copy of the files hangs': () => onRead(hang),
+  'copy of the files takes long': () => onRead(() => (performance.now = () => Infinity)),
   'thread for checkpoints ends': () => afterCheckpoint(() => process.exit()),
   'thread for checkpoints throws': () =>
     afterCheckpoint(() => {
@@ -72,6 +74,15 @@ function onOneHttpThread(sabotage: () => void): void {
       return Reflect.apply(listen, server, args);
     },
   });
+}
+
+function onRead(sabotage: () => void): void {
+  const { readSync } = fs;
+  fs.readSync = (...args: unknown[]) => {
+    if (inForce()) sabotage();
+    return Reflect.apply(readSync, fs, args);
+  };
+  syncBuiltinESMExports();
 }
 
 function afterCheckpoint(sabotage: () => void): void {

@@ -124,8 +124,11 @@ async function stop(
     if (failed) log.fatal(reason, 'the service cannot go on; stopping');
     else log.info(reason, 'stopping');
   });
+  // A store whose files are gone may notice it only when it is closed.
+  const failure = failed ? undefined : await Promise.race([service.storeFailed, undefined]);
+  if (failure !== undefined) log.fatal({ failure }, 'the store has failed during the stop');
   log.info({}, 'stopped');
-  return failed ? 1 : 0;
+  return failed || failure !== undefined ? 1 : 0;
 }
 
 function logStart(service: Service, config: ServiceConfig, token: TokenToTry, log: Log): void {

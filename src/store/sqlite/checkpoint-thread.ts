@@ -1,14 +1,16 @@
-import { workerData } from 'node:worker_threads';
+import { parentPort, workerData } from 'node:worker_threads';
 import { measuresIn, observe, secondsBounds, writerLayout } from '../../threads/measures.ts';
 import { prepareCheckpoints } from './checkpoints.ts';
 import { openAgain } from './database.ts';
 import { storeError } from './errors.ts';
+import { prepareRescue } from './rescue.ts';
 import { sharedWritesIn } from './shared-writes.ts';
 import type { CheckpointThreadOptions } from './store.ts';
 
 /*
  * Copies the WAL into the file of the store, beside the threads that create plants. A sync of the
- * file takes long, and a disk may not return from it. The thread runs until it is terminated.
+ * file takes long, and a disk may not return from it. The thread runs until it is terminated, or
+ * until it has saved a store whose files are gone.
  */
 
 const { path, memory, measures } = workerData as CheckpointThreadOptions;
@@ -16,13 +18,20 @@ const shared = sharedWritesIn(memory);
 const { checkpointSeconds } = measuresIn(writerLayout, measures);
 
 try {
-  const checkpointIfDue = prepareCheckpoints(openAgain(path), shared, (ms) =>
+  const db = openAgain(path);
+  const rescue = prepareRescue(db);
+  const checkpointIfDue = prepareCheckpoints(db, shared, (ms) =>
     observe(checkpointSeconds, secondsBounds, ms / 1_000),
   );
   for (;;) {
     shared.waitForWork();
+    if (shared.areFilesGone()) break;
     checkpointIfDue();
   }
+  // Waits for a commit under way. Who takes the lock later finds the failure, and answers at once.
+  shared.lock.acquireBlocking();
+  shared.lock.release();
+  parentPort?.postMessage(`${shared.failure()?.message}; ${rescue()}`);
 } catch (error) {
   shared.fail(storeError(error));
 }

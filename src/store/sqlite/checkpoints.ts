@@ -134,7 +134,7 @@ export function prepareCheckpoints(
 }
 
 /** @returns whether the whole WAL is in the file */
-function tryCheckpoint(checkpoint: StatementSync): boolean {
+export function tryCheckpoint(checkpoint: StatementSync): boolean {
   try {
     const row = checkpoint.get();
     return row?.['busy'] === 0 && row['log'] === row['checkpointed'];

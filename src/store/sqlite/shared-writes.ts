@@ -6,7 +6,7 @@ import { StoreError } from '../errors.ts';
 export type SharedWrites = ReturnType<typeof sharedWritesIn>;
 
 const [lockCell, comingCell, committedCell, syncedCell, newsCell] = [0, 1, 2, 3, 4];
-const [failedCell, dueCell, writtenCell, fullCell, cellCount] = [5, 6, 7, 8, 9];
+const [failedCell, dueCell, writtenCell, fullCell, goneCell, cellCount] = [5, 6, 7, 8, 9, 10];
 const reasonBytesMax = 1_000;
 const reasonAt = cellCount * Int32Array.BYTES_PER_ELEMENT;
 
@@ -79,15 +79,18 @@ export function sharedWritesIn(memory: SharedArrayBuffer) {
         await change(cells, newsCell, seen);
       }
     },
-    /** Keeps the first failure. */
-    fail(error: StoreError): void {
+    /** Keeps the first failure. @param areFilesGone whether there is something to rescue */
+    fail(error: StoreError, areFilesGone = false): void {
       const bytes = Buffer.from(error.message).subarray(0, reasonBytesMax);
       if (Atomics.load(cells, failedCell) !== 0) return;
       Buffer.from(memory, reasonAt).set(bytes);
+      Atomics.store(cells, goneCell, Number(areFilesGone));
       Atomics.store(cells, failedCell, bytes.length);
       Atomics.notify(cells, failedCell);
       tellNews();
+      if (areFilesGone) wakeCheckpoints();
     },
+    areFilesGone: () => Atomics.load(cells, goneCell) === 1,
     /** Resolves with the reason of the failure, on a thread with an event loop. */
     get failed(): Promise<string> {
       return Promise.resolve(Atomics.waitAsync(cells, failedCell, 0).value).then(reason);

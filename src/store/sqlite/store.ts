@@ -1,7 +1,9 @@
 import { statSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import type { Worker } from 'node:worker_threads';
+import { limits } from '../../limits.ts';
 import { startThread } from '../../program.ts';
+import { intervalText } from '../../quantity-text.ts';
 import { measuresIn, writerLayout } from '../../threads/measures.ts';
 import { changes } from '../small-tables.ts';
 import { callsOf } from '../steps.ts';
@@ -38,17 +40,30 @@ export async function openSqliteStore(
   const { writers, share } = openShares(memory);
   const { db, isNew } = openForWriting(path, mayMake);
   const shared = sharedWritesIn(memory);
-  const threadFailed = Promise.withResolvers<string>();
+  /** Where a store is saved whose files are gone, or why the thread has ended. */
+  const threadSays = Promise.withResolvers<string>();
   let thread: Worker | undefined;
   /** A command that writes little has no use for the thread. */
   const startCheckpoints = () => {
-    thread ??= startCheckpointThread({ path, ...share() }, threadFailed.resolve);
+    thread ??= startCheckpointThread({ path, ...share() }, threadSays.resolve);
   };
   const store = storeOn(path, db, share(), lockMs, startCheckpoints);
+  /** Resolves at once if nothing is to be rescued. */
+  const rescued = once(async () => {
+    if (thread === undefined || !shared.areFilesGone()) return;
+    const ms = 2 * limits.sqlite.rescueMs;
+    const says = `${shared.failure()?.message}; saving them has not ended in ${intervalText(ms)}`;
+    const late = setTimeout(() => threadSays.resolve(says), ms);
+    await threadSays.promise;
+    clearTimeout(late);
+  });
   const close = once(async () => {
     // The connection stays open: the last one of a process would sync again when it closes.
+    if (!shared.failure()) await store.close();
+    await rescued();
     if (shared.failure()) return;
-    await store.close();
+    // This end is no failure.
+    thread?.removeAllListeners('exit');
     // Last: its connection checkpoints, and removes the WAL.
     await thread?.terminate();
   });
@@ -59,7 +74,10 @@ export async function openSqliteStore(
       startCheckpoints();
       return share();
     },
-    failed: Promise.race([shared.failed, threadFailed.promise]),
+    failed: Promise.race([
+      threadSays.promise,
+      shared.failed.then((reason) => rescued().then(() => reason)),
+    ]),
     promise: () => undefined,
     pooler: undefined,
     metrics: {
@@ -74,13 +92,14 @@ export async function openSqliteStore(
 
 function startCheckpointThread(
   workerData: CheckpointThreadOptions,
-  onFailed: (reason: string) => void,
+  onEnd: (reason: string) => void,
 ): Worker {
   // The end of the thread must not close its descriptor of the store, which has the locks.
   const thread = startThread('checkpoint-thread', { workerData, trackUnmanagedFds: false });
   thread.unref();
-  thread.on('error', ({ stack }) => onFailed(`the thread for checkpoints has failed: ${stack}`));
-  thread.on('exit', () => onFailed('the thread for checkpoints has ended'));
+  thread.on('message', onEnd);
+  thread.on('error', ({ stack }) => onEnd(`the thread for checkpoints has failed: ${stack}`));
+  thread.on('exit', () => onEnd('the thread for checkpoints has ended'));
   return thread;
 }
 

@@ -81,7 +81,7 @@ export function openWriter(
     if (!shared.mustSync()) return;
     const error = await syncError();
     if (error) shared.fail(error);
-    else shared.noteSynced();
+    else if (!failIfGone()) shared.noteSynced();
   }
 
   async function syncError(): Promise<StoreError | undefined> {
@@ -91,10 +91,15 @@ export function openWriter(
       const reason = (cause as Error).message;
       return new StoreError('fatal', `the sync of the WAL has failed (${reason})`, { cause });
     }
-    // A write to a removed or replaced file is lost.
-    if (identityOf(path) === identity && identityOf(walPath) === walIdentity) return undefined;
+    return undefined;
+  }
+
+  /** A write to a removed or replaced file is lost. */
+  function failIfGone(): boolean {
+    if (identityOf(path) === identity && identityOf(walPath) === walIdentity) return false;
     const replaced = `the files of the store at ${path} have been removed or replaced`;
-    return new StoreError('fatal', `${replaced} while it was open`);
+    shared.fail(new StoreError('fatal', `${replaced} while it was open`), true);
+    return true;
   }
 
   /** Tries every millisecond, as `inTransaction` does. */
@@ -111,6 +116,7 @@ export function openWriter(
     /** Waits for the transactions of this thread that are under way. */
     async close(): Promise<void> {
       await Promise.all(underWay);
+      failIfGone();
       closeSync(descriptor);
     },
   };
