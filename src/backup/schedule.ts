@@ -132,7 +132,7 @@ export function openBackups(
         count && manifest && manifest.plants > count.plants
           ? `${file} has ${plantsText(manifest.plants)}, and the store ${numberText(count.plants)}`
           : `the store lacks plants of ${file}`;
-      return lossText(location, folder, file, counts);
+      return lossText(location, origin.identity, folder, loss, counts);
     },
     async show() {
       const dueAtMs = await readStore(location).then(

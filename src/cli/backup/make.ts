@@ -192,7 +192,9 @@ function openComparison(
       const lost = lostOf(lacks, accepted, origin, series);
       const [told] = [...lost.filter(({ file }) => differences.has(file)), ...lost];
       if (told !== undefined)
-        warnings.push(lossText(location, folder, told.file, differenceOf(told, figures)));
+        warnings.push(
+          lossText(location, origin.identity, folder, told, differenceOf(told, figures)),
+        );
       const { decidedAtMs } = origin;
       return {
         ...listHoldings({ ...compared, lacks }, series),

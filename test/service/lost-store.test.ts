@@ -1,0 +1,315 @@
+import assert from 'node:assert/strict';
+import {
+  copyFileSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { Readable } from 'node:stream';
+import { type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { type Manifest, manifestText, readManifest } from '../../src/backup/manifest.ts';
+import type { Overview, Readiness } from '../../src/ops/contract.ts';
+import { namesIn, newStore } from '../helpers/backups.ts';
+import { ask, signIn } from '../helpers/operators.ts';
+import { until } from '../helpers/pause.ts';
+import {
+  create,
+  oneThread,
+  type RunningServer,
+  runProgram,
+  startServer,
+} from '../helpers/program.ts';
+import { done, doneJson, on, runHere } from '../helpers/run-here.ts';
+import { addPlants, alterStore, makeStore, storedPlants } from '../helpers/store-file.ts';
+import { storedToken } from '../helpers/stored-token.ts';
+
+const hourMs = 3_600_000;
+const rules = ['--keep', '2h:1h'];
+
+/** A store with plants, an empty folder for backups, and a clock that the test moves. */
+async function newWorld(t: TestContext, plants = 5) {
+  const store = await newStore(t, plants);
+  const folder = join(dirname(store), 'backups');
+  mkdirSync(folder);
+  t.mock.timers.enable({ apis: ['Date'], now: Date.parse('2026-11-23T12:00:00Z') });
+  const backUp = (from = store, ...flags: string[]) => {
+    t.mock.timers.tick(hourMs);
+    return doneJson('backup', folder, ...rules, ...on(from), ...flags);
+  };
+  return { store, folder, backUp, tick: (ms: number) => t.mock.timers.tick(ms) };
+}
+
+const backupsIn = (folder: string) => namesIn(folder).filter((name) => name.endsWith('Z.db'));
+
+function lose(store: string): void {
+  for (const end of ['', '-wal', '-shm']) rmSync(store + end, { force: true });
+}
+
+/** Changes a manifest as an earlier version, or another machine, would have written it. */
+async function rewrite(backup: string, change: (manifest: Manifest) => object): Promise<void> {
+  const manifest = (await readManifest(backup)) as Manifest;
+  writeFileSync(`${backup}.manifest.json`, manifestText(change(manifest) as Manifest));
+}
+
+const asOfTwo = ({ place: _, holds: _h, lacks: _l, ...old }: Manifest) => old;
+const storeOfTwo = fileURLToPath(new URL('../data/store-2.0.0.db', import.meta.url));
+const elsewhere = (manifest: Manifest) => ({ ...manifest, place: 'other:/data/plants.db' });
+
+test('the backups of a store that was lost stay, whatever the next store backs up, and a folder with both is no choice', async (t) => {
+  const { store, folder, backUp } = await newWorld(t);
+  await backUp();
+  const { file } = await backUp();
+  lose(store);
+  makeStore(store);
+  const lost = [];
+  for (let hour = 0; hour < 6; hour += 1) lost.push((await backUp()).warning);
+  assert.match(lost[0], /^Plants are lost: of the 5 plants in \S+, the store at \S+ has 5 missing/);
+  assert.match(lost[5], /^Plants are lost: plants-\S+Z\.db has 5 plants, and the store 0\. /);
+  assert(backupsIn(folder).includes(basename(file)));
+  assert.equal(backupsIn(folder).length, 4);
+  for (const command of [
+    ['restore', folder],
+    ['verify', folder],
+    ['verify', '--against', folder],
+  ]) {
+    const { code, stderr } = await runHere([...command, ...on(store)]);
+    assert.match(
+      stderr,
+      new RegExp(
+        `^${basename(file)}  \\S+Z  5 plants, of the store at \\S+:${store}, identity \\w{32}$`,
+        'm',
+      ),
+    );
+    assert.match(stderr, /Z {2}0 plants, of the store at /);
+    assert.match(stderr, /the newest backup in \S+ lacks plants of earlier ones; name the file/);
+    assert.equal(code, 1);
+  }
+
+  await done('restore', file, ...on(store));
+  assert.equal((await backUp()).warning, undefined);
+  assert.equal((await doneJson('verify', folder)).plants, 5);
+});
+
+test('a loss that an operator accepts is told no more, also in a copy of the folder, and the next loss is', async (t) => {
+  const { store, folder, backUp } = await newWorld(t);
+  const { file } = await backUp();
+  alterStore(store, 'DELETE FROM plants WHERE id < 3');
+  assert.match((await backUp()).warning, /has 2 missing \(1, 2\)/);
+  assert.equal((await backUp(store, '--new-store', 'yes')).warning, undefined);
+  const copy = `${folder}-2`;
+  mkdirSync(copy);
+  for (const name of readdirSync(folder)) copyFileSync(join(folder, name), join(copy, name));
+  rmSync(folder, { recursive: true });
+  renameSync(copy, folder);
+  assert.equal((await backUp()).warning, undefined);
+  assert.equal((await doneJson('verify', folder)).plants, 3);
+  assert(backupsIn(folder).includes(basename(file)));
+  alterStore(store, 'DELETE FROM plants WHERE id = 4');
+  assert.match((await backUp()).warning, /has 1 missing \(4\)/);
+});
+
+test('a store that is back at an older backup by a restore tells no loss, and plants with other content no damage', async (t) => {
+  const { store, folder, backUp, tick } = await newWorld(t);
+  const older = await backUp();
+  alterStore(store, "INSERT INTO plants VALUES (6, 'Yew', NULL, 1, 0)");
+  const newer = await backUp();
+  await done('restore', older.file, '--overwrite', ...on(store));
+  alterStore(store, "INSERT INTO plants VALUES (6, 'Oak', NULL, 1, 0)");
+  for (let hour = 0; hour < 3; hour += 1) assert.equal((await backUp()).warning, undefined);
+  assert(backupsIn(folder).includes(basename(newer.file)));
+  alterStore(store, "UPDATE plants SET name = 'Elm' WHERE id = 6");
+  tick(hourMs);
+  const { stderr } = await runHere(['backup', folder, ...on(store)]);
+  assert.match(stderr, /has 1 changed \(6\); no backup was made/);
+});
+
+test('three stores that share a folder and a name are thinned, restored and compared each for itself', async (t) => {
+  const { store, folder, backUp } = await newWorld(t);
+  const others = [await newStore(t, 3), await newStore(t, 4)];
+  for (const other of others) alterStore(other, "UPDATE plants SET name = 'Elm' WHERE id = 1");
+  for (let hour = 0; hour < 5; hour += 1)
+    for (const one of [store, ...others]) {
+      const { warning } = await backUp(one);
+      assert.equal(warning, undefined);
+    }
+  assert(backupsIn(folder).length <= 3 * 3);
+  for (const [one, plants] of [
+    [store, 5],
+    [others[0], 3],
+    [others[1], 4],
+  ] as const)
+    assert.equal((await doneJson('verify', folder, ...on(`${one}`))).plants, plants);
+  lose(store);
+  const { stderr, code } = await runHere(['restore', folder, ...on(store)]);
+  assert.match(stderr, /has backups of 3 stores, and \S+ holds no plants of any; name the file/);
+  assert.equal(stderr.match(/^plants-\S+Z\.db {2}/gm)?.length, 3);
+  assert.equal(code, 1);
+});
+
+test('a clone on another machine that shares the folder makes no store tell a loss, and both go on', async (t) => {
+  const { store, folder, backUp } = await newWorld(t);
+  const { file } = await backUp();
+  const clone = join(dirname(store), 'clone.db');
+  copyFileSync(file, clone);
+  for (let id = 10; id < 13; id += 1) {
+    alterStore(store, `INSERT INTO plants VALUES (${id}, 'here', NULL, 1, 0)`);
+    alterStore(clone, `INSERT INTO plants VALUES (${id}, 'there', NULL, 1, 0)`);
+    for (const one of [clone, store]) assert.equal((await backUp(one)).warning, undefined);
+  }
+  const { stderr } = await runHere(['restore', folder, ...on(store), '--overwrite']);
+  assert.equal(stderr.match(/^(plants|clone)-\S+Z\.db {2}/gm)?.length, 2);
+  alterStore(store, 'DELETE FROM plants WHERE id = 12');
+  assert.match((await backUp()).warning, /has 1 missing \(12\)/);
+});
+
+test('manifests of 2.0 count by the names of their files, and none is removed by a store that lacks its plants', async (t) => {
+  const { store, folder, backUp } = await newWorld(t);
+  copyFileSync(storeOfTwo, store);
+  await rewrite((await backUp()).file, asOfTwo);
+  const newest = await backUp();
+  await rewrite(newest.file, asOfTwo);
+  assert.equal((await doneJson('verify', folder)).plants, 22);
+  lose(store);
+  makeStore(store, 1);
+  for (let hour = 0; hour < 5; hour += 1)
+    assert.match((await backUp()).warning, /^Plants are lost/);
+  assert(backupsIn(folder).includes(basename(newest.file)));
+});
+
+test('a store that has moved, and a store without plants, leave no trace of a loss', async (t) => {
+  const { store, folder, backUp } = await newWorld(t, 0);
+  assert.equal((await backUp()).warning, undefined);
+  addPlants(store, 5);
+  const { file } = await backUp();
+  await rewrite(file, elsewhere);
+  alterStore(store, "INSERT INTO plants VALUES (6, 'Yew', NULL, 1, 0)");
+  assert.equal((await backUp()).warning, undefined);
+  assert.equal((await doneJson('verify', folder)).plants, 6);
+});
+
+test('a restore after one that was killed within the same second finds a free name for the replaced store', async (t) => {
+  const { store, backUp, tick } = await newWorld(t);
+  const { file } = await backUp();
+  const taken = `${store}.replaced-20261123T130000Z`;
+  writeFileSync(taken, 'of a killed restore');
+  const restoring = doneJson('restore', file, '--overwrite', ...on(store));
+  tick(1_000);
+  assert.equal((await restoring).replaced, `${store}.replaced-20261123T130001Z`);
+  assert.equal(readFileSync(taken, 'utf8'), 'of a killed restore');
+});
+
+/** Starts a service that must refuse. */
+async function refusedStart(store: string, ...flags: string[]): Promise<string> {
+  const { code, stderr } = await runProgram(['serve', '--port', '0', ...on(store), ...flags]);
+  assert.equal(code, 1, stderr);
+  return stderr;
+}
+
+test('a start makes no store beside traces of an earlier one, unless it is told to, and keeps a WAL then', async (t) => {
+  const { store, folder, backUp } = await newWorld(t);
+  await backUp();
+  const backups = ['--backup-to', folder];
+  lose(store);
+  const says = await refusedStart(store, ...backups);
+  assert.match(
+    says,
+    /^plant-store: there is no store at \S+, and there was one: \S+Z\.db is a backup of it with 5 plants; mount its disk .*"plant-store restore \S+ --store \S+"; or .* --new-store yes\n$/,
+  );
+  assert.match(
+    (await runHere(['doctor', ...on(store), ...backups])).stdout,
+    /^error +schema +there is no store at \S+, and there was one/m,
+  );
+  writeFileSync(store, '');
+  assert.equal(await refusedStart(store, ...backups), says);
+  writeFileSync(`${store}-wal`, 'frames');
+  assert.match(
+    await refusedStart(store),
+    /plants\.db-wal is its WAL; .*"plant-store restore BACKUP /,
+  );
+  const { stderr, stop } = await startServer(t, store, [...oneThread, '--new-store', 'yes']);
+  await stop();
+  assert.match(stderr(), /"level":"warn".*"there was no store; a new store has been made"/);
+  const [kept = ''] = readdirSync(dirname(store)).filter((name) => name.endsWith('Z-wal'));
+  assert.equal(readFileSync(join(dirname(store), kept), 'utf8'), 'frames');
+  // The decision is noted once.
+  assert.equal((await backUp()).warning, undefined);
+  assert.equal((await backUp()).warning, undefined);
+});
+
+test('the first token of a lost store is a trace, but beside another store; and --new-store never makes no store', async (t) => {
+  const { store } = await newWorld(t);
+  const first = join(dirname(store), 'first.db');
+  assert.match(
+    await refusedStart(first, '--new-store', 'never'),
+    /there is no store at \S+first\.db, and --new-store never makes none/,
+  );
+  const folder = join(dirname(store), 'data');
+  const other = join(folder, 'plants.db');
+  await (await startServer(t, other, oneThread, {})).stop();
+  const next = join(folder, 'next.db');
+  await (await startServer(t, next, oneThread)).stop();
+  lose(next);
+  lose(other);
+  assert.match(await refusedStart(other), /first-start\.token is its first token/);
+});
+
+/** What an operator sees of a service with backups. */
+async function readinessOf({ opsUrl }: RunningServer): Promise<Readiness> {
+  const reply = await fetch(`${opsUrl}readyz`);
+  assert.equal(reply.status, 200);
+  return (await reply.json()) as Readiness;
+}
+const plantsCheck = ({ checks }: Readiness) => checks.find(({ name }) => name === 'plants');
+
+test('a service tells a loss by the manifests in its folder until the plants are back, and stays ready', async (t) => {
+  const store = await newStore(t, 20);
+  const folder = join(dirname(store), 'backups');
+  mkdirSync(folder);
+  const { file } = await doneJson('backup', folder, ...on(store));
+  const token = await storedToken(store, 'alice', { role: 'operate' });
+  alterStore(store, 'DELETE FROM plants WHERE id > 10');
+  const server = await startServer(t, store, ['--backup-to', folder, ...oneThread]);
+  const lost = await until(
+    () => readinessOf(server),
+    (found) => plantsCheck(found)?.level === 'warning',
+  );
+  const says = plantsCheck(lost)?.says ?? '';
+  assert.match(
+    says,
+    new RegExp(`^Plants are lost: ${basename(file)} has 20 plants, and the store 10\\. `),
+  );
+  const cookie = await signIn(server, { token });
+  const { attention } = (await ask(server, 'GET api/overview', { cookie })).body as Overview;
+  assert(
+    attention.some((matter) => matter.says === `plants: ${says}` && matter.level === 'warning'),
+  );
+  const metric = async () =>
+    /^plant_store_plants_lost (\d)$/m.exec(
+      await (await fetch(`${server.opsUrl}metrics`)).text(),
+    )?.[1];
+  assert.equal(await metric(), '1');
+  assert.equal((await create(server.plantsUrl, { id: 99, name: 'Yew' })).status, 200);
+
+  // The comparison of the next backup tells, too, until one holds all.
+  const backUp = async () => (await ask(server, 'POST api/backups', { cookie })).status;
+  assert.equal(await backUp(), 202);
+  await server.logged((text) =>
+    /"level":"warn".*"warning":"Plants are lost: .*"a backup was made"/.test(text),
+  );
+  const line = /with "plant-store (export .*) \| plant-store (import .*)"\. If/.exec(says);
+  const exported = await done(...`${line?.[1]}`.split(' '));
+  const input = () => Readable.from([exported.stdout]) as unknown as typeof process.stdin;
+  await runHere(`${line?.[2]}`.split(' '), {}, { input });
+  assert.equal(storedPlants(store).length, 21);
+  assert.equal(await until(backUp, (status) => status === 202), 202);
+  await until(
+    () => readinessOf(server),
+    (found) => plantsCheck(found)?.level === 'ok',
+  );
+  assert.equal(await metric(), '0');
+});
