@@ -5,7 +5,9 @@ import { readFileSync } from 'node:fs';
 const ofOtherServices = [
   'plant_store_backup_failed',
   'plant_store_certificate_expires_seconds',
+  'plant_store_decided_seconds',
   'plant_store_issuer_keys_read_seconds',
+  'plant_store_plants_lost',
   'plant_store_token_expires_seconds',
   'plant_store_token_old_secret_expires_seconds',
   'plant_store_token_old_secret_last_used_seconds',

@@ -70,6 +70,25 @@ test('the manifests have the form that Kubernetes asks for, and the kinds that a
   );
 });
 
+test('the line that is turned on after the first start is a setting of the service', () => {
+  const value = { name: 'PLANT_STORE_NEW_STORE', value: 'never' };
+  const turnedOn = read('kubernetes/plant-store.yaml').replace('# - { name', '- { name');
+  const deployment = parseAllDocuments(turnedOn).map((one) => one.toJS())[1];
+  const [{ env }] = deployment.spec.template.spec.containers;
+  assert.deepEqual(
+    env.find(({ name }: { name: string }) => name === value.name),
+    value,
+  );
+  for (const file of ['compose.yaml', 'compose.several.yaml']) {
+    const text = read(`container/${file}`).replace(
+      /# (environment: \{ )?(PLANT_STORE_NEW)/,
+      '$1$2',
+    );
+    const [service] = Object.values<{ environment: object }>(parse(text, { merge: true }).services);
+    assert.equal(Object(service?.environment)['PLANT_STORE_NEW_STORE'], 'never', file);
+  }
+});
+
 test('supervisors wait for longer than a stop may take', () => {
   const { http, service, store, trace } = limits;
   const stopMs = service.drainMs + store.commitMs + http.lingerMs + trace.closeMs;

@@ -38,9 +38,13 @@ export function plantCount(
   async function count(): Promise<void> {
     isCounting = true;
     const [startedMs, beganAtMs] = [performance.now(), Date.now()];
+    const createdBefore = created();
     await countAll(reader).then(
       (plants) => {
-        last = { others: plants - created(), beganAtMs };
+        const known = last ? last.others + created() : 0;
+        // A plant that came during the count may be counted or not. Only a loss makes the number less.
+        const isLess = known > plants + created() - createdBefore;
+        last = { others: (isLess ? plants : Math.max(plants, known)) - created(), beganAtMs };
       },
       // The last count stays in force.
       () => undefined,
