@@ -105,7 +105,8 @@ function schemaTable(): string {
     `${sqlite}`,
     `${inPostgres[release] ?? 'none'}`,
   ]);
-  const newest = [manifest.version, `${schemaVersion}`, `${schemaVersion}`];
+  const version = manifest.version in inSqlite ? 'the next version' : manifest.version;
+  const newest = [version, `${schemaVersion}`, `${schemaVersion}`];
   return table(['version', 'schema in SQLite', 'schema in PostgreSQL'], [...released, newest]);
 }
 

@@ -61,7 +61,7 @@ export const limits = {
      */
     drainIdleMs: second,
     /** At SIGTERM, connections that wait are accepted for at most this time. */
-    lastAcceptsMs: 100,
+    lastAcceptsMs: second,
   },
 
   service: {
@@ -407,6 +407,8 @@ export const limits = {
     /** Shortest interval of two counts. The pause is at least `countPauses` counts long. */
     countEveryMs: 60 * second,
     countPauses: 100,
+    /** A plant that was counted is known as created after this time. */
+    countSettlesMs: second,
     /** Backups that the console lists; shortest interval of two looks into their folder. */
     backupsShown: 1_000,
     backupsEveryMs: second,

@@ -136,6 +136,14 @@ test('the service runs again when the package is installed after a removal', () 
   assert.equal(property('ActiveState'), 'active');
 });
 
+test('each unit waits for a disk that is mounted at the folder of the store', () => {
+  for (const unit of ['plant-store', 'plant-store-litestream']) {
+    const waited = run(`systemctl show --property=RequiresMountsFor --value ${unit}`);
+    assert(waited.split(/\s+/).includes('/var/lib/plant-store/data'), waited);
+    assert.doesNotMatch(waited, /backups/);
+  }
+});
+
 test('the sandbox of each unit scores at most 1.5', () => {
   for (const unit of ['plant-store', 'plant-store-litestream'])
     run(`systemd-analyze security --no-pager --threshold=15 ${unit}`);

@@ -112,13 +112,18 @@ export async function compareWithSeries(
     const unknown = series.filter((backup) => !isKnown(backup)).reverse();
     const next = unknown[hasRead ? Math.floor(unknown.length / 2) : 0];
     if (next === undefined) break;
-    const found = (hasRead && withoutReading(copy, next)) || (await compare(next));
-    if (found !== 'damaged') hasRead = true;
-    if (found === 'damaged') damaged.add(next);
-    else if (found === 'lacking') {
-      // What holds a backup with missing plants has missing plants, too.
-      for (const backup of unknown) if (backup === next || holds(backup, next)) lacking.add(backup);
-    } else if (next.manifest) for (const key of heldBy(holdingKey(next.manifest))) held.add(key);
+    const { manifest } = next;
+    const found = manifest
+      ? (hasRead && withoutReading(copy, manifest)) || (await compare(next))
+      : 'damaged';
+    if (manifest === undefined || found === 'damaged') {
+      damaged.add(next);
+      continue;
+    }
+    hasRead = true;
+    if (found === 'held') for (const key of heldBy(holdingKey(manifest))) held.add(key);
+    // What holds a backup with missing plants has missing plants, too.
+    else for (const backup of unknown) if (holds(backup, next)) lacking.add(backup);
   }
   return { held, lacks: series.filter((backup) => lacking.has(backup)).map(({ file }) => file) };
 }
@@ -143,9 +148,8 @@ export function listHoldings(
 
 function withoutReading(
   copy: Pick<Manifest, 'digest' | 'plants'>,
-  { manifest }: BackupInSeries,
+  manifest: Manifest,
 ): Holding | undefined {
-  if (manifest === undefined) return 'damaged';
   if (manifest.digest === copy.digest || manifest.plants === 0) return 'held';
   return manifest.plants > copy.plants ? 'lacking' : undefined;
 }
@@ -188,7 +192,7 @@ function hasMore(
   { plants, createdAt, checkedAt = createdAt }: Manifest,
   count: PlantCount,
 ): boolean {
-  return plants > count.plants && Date.parse(checkedAt) < count.beganAtMs;
+  return plants > count.counted && Date.parse(checkedAt) < count.beganAtMs;
 }
 
 /** The last backup of this store, and of no clone or earlier store. */

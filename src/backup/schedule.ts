@@ -129,8 +129,8 @@ export function openBackups(
       if (loss === undefined) return undefined;
       const { file, manifest } = loss;
       const counts =
-        count && manifest && manifest.plants > count.plants
-          ? `${file} has ${plantsText(manifest.plants)}, and the store ${numberText(count.plants)}`
+        count && manifest && manifest.plants > count.counted
+          ? `${file} has ${plantsText(manifest.plants)}, and the store ${numberText(count.counted)}`
           : `the store lacks plants of ${file}`;
       return lossText(location, origin.identity, folder, loss, counts);
     },

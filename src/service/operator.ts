@@ -172,7 +172,7 @@ function observe(
   const reader = starting.use(openReader(config.store, log));
   const space = spaceOf(config.store);
   const sizes = () => sizesOf(config.store, store, space);
-  const count = plantCount(reader, () => createsOf(httpThreads, 'created'));
+  const count = plantCount(reader, () => createsOf(httpThreads, 'created'), queuePlants);
   const plants = () => count()?.plants;
   const { backups } = options;
   // Begins the first count.

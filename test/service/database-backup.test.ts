@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { namesIn } from '../helpers/backups.ts';
+import { namesIn, newStore } from '../helpers/backups.ts';
 import { mounted } from '../helpers/mounts.ts';
 import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
 import { makeStore } from '../helpers/postgres-connection.ts';
@@ -177,4 +177,47 @@ test('a backup of a database that is interrupted leaves nothing', async (t) => {
   child.kill('SIGINT');
   assert.deepEqual(await exit, [null, 'SIGINT']);
   assert.deepEqual(readdirSync(folder), []);
+});
+
+test('a store that is copied from a file into a database, and backs up under two of its names, is one store without a loss', async (t) => {
+  const [file, url] = [await newStore(t, 5), await server.makeDatabase()];
+  const folder = await temporaryFolder(t);
+  const backUp = (store: string, ...flags: string[]) =>
+    doneJson('backup', folder, '--keep', '1s:1s', ...on(store), ...flags);
+  await backUp(file);
+  await done('copy', '--from', `sqlite:${file}`, '--to', url);
+  const otherName = url.replace('127.0.0.1', 'localhost');
+  assert.notEqual(otherName, url);
+  for (const store of [url, otherName, url]) {
+    await query(url, 'INSERT INTO plants SELECT max(id) + 1, $$Yew$$, NULL, 1, 0 FROM plants');
+    const { warning, removed } = await backUp(store);
+    assert.deepEqual([warning, removed], [undefined, 1]);
+  }
+  const { identity } = await doneJson('verify', ...on(url));
+  assert.equal((await doneJson('verify', ...on(file))).identity, identity);
+  assert.equal((await doneJson('verify', folder)).plants, 8);
+
+  await query(url, 'DELETE FROM plants WHERE id = 6');
+  const { warning } = await backUp(url);
+  assert.match(
+    warning,
+    /^Plants are lost: .* has 1 missing \(6\)\. Bring the plants back, also while/,
+  );
+  const another = await server.makeDatabase();
+  const trace = ['serve', '--port', '0', '--backup-to', folder];
+  await query(url, 'DROP TABLE plant_store, plants, tokens, sessions, backups, heartbeat');
+  await refused(/there was one: \S+Z\.db is a backup of it with \d plants/, ...trace, ...on(url));
+  const { stderr } = await runHere(['doctor', '--backup-to', folder, ...on(another)]);
+  assert.doesNotMatch(stderr, /there was one/);
+});
+
+test('a database that is restored from an older backup tells no loss', async (t) => {
+  const [folder, url] = [await temporaryFolder(t), await newDatabase()];
+  const backUp = () => doneJson('backup', folder, ...on(url));
+  const { file: older } = await backUp();
+  await query(url, "INSERT INTO plants VALUES (7777, 'Yew', NULL, 1, 0)");
+  await backUp();
+  await query(url, 'TRUNCATE plants');
+  await done('restore', older, ...on(url));
+  for (const _ of [1, 2]) assert.equal((await backUp()).warning, undefined);
 });

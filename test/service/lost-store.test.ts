@@ -15,6 +15,8 @@ import { fileURLToPath } from 'node:url';
 import { type Manifest, manifestText, readManifest } from '../../src/backup/manifest.ts';
 import type { Overview, Readiness } from '../../src/ops/contract.ts';
 import { namesIn, newStore } from '../helpers/backups.ts';
+import { withLimits } from '../helpers/faults.ts';
+import { keepCreating } from '../helpers/load.ts';
 import { ask, signIn } from '../helpers/operators.ts';
 import { until } from '../helpers/pause.ts';
 import {
@@ -312,4 +314,26 @@ test('a service tells a loss by the manifests in its folder until the plants are
     (found) => plantsCheck(found)?.level === 'ok',
   );
   assert.equal(await metric(), '0');
+});
+
+test('the number of plants falls with a loss, and never under load', async (t) => {
+  const store = await newStore(t, 20_000);
+  const often = withLimits({
+    ops: { countEveryMs: 1, countPauses: 0, countStepMs: 1, countSettlesMs: 100 },
+  });
+  const server = await startServer(t, store, oneThread, often);
+  const load = keepCreating(server.plantsUrl);
+  const count = async () => {
+    const { body } = await ask(server, 'GET metrics', {});
+    return Number(/^plant_store_plants (\d+)$/m.exec(`${body}`)?.[1] ?? 0);
+  };
+  let most = await until(count, (plants) => plants > 0);
+  for (let look = 0; look < 100; look += 1) {
+    const plants = await count();
+    assert(plants >= most, `${plants} after ${most}`);
+    most = plants;
+  }
+  await load.stop();
+  alterStore(store, 'DELETE FROM plants WHERE id < 10000');
+  await until(count, (plants) => plants < most);
 });

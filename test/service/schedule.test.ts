@@ -168,4 +168,5 @@ test('a backup whose manifest is damaged is listed as such', async (t) => {
   await using backups = openBackups(plan, fileLocation(store), {}, {} as Log, Date.now);
   const [listed] = (await backups.desk.show()).backups;
   assert.deepEqual([listed?.plants, listed?.fault], [null, 'the manifest is damaged']);
+  await done('backup', folder, ...on(store));
 });

@@ -18,7 +18,7 @@ import {
   manifestText,
 } from '../../backup/manifest.ts';
 import { type BackupInSeries, listBackups, nextInSeries } from '../../backup/series.ts';
-import type { Retention } from '../../config/values.ts';
+import { type Retention, UsageError } from '../../config/values.ts';
 import { createFileDurably, linkDurably } from '../../disk/files.ts';
 import { limits } from '../../limits.ts';
 import { version } from '../../program.ts';
@@ -66,6 +66,8 @@ export async function backUpTo(
 ): Promise<MadeBackup> {
   if (statSync(destination, { throwIfNoEntry: false })?.isDirectory())
     return backUpIntoFolder(destination, choices, location, terminal);
+  if (choices.isNewStore)
+    throw new UsageError('--new-store yes is for a folder of backups; name a folder');
   if (choices.keep !== undefined)
     throw new CommandError(
       `there is no folder ${destination}, in which the backups are kept; make the folder`,
