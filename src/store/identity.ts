@@ -10,8 +10,7 @@ export interface StoreIdentity {
   readonly identity: string;
   /**
    * When an operator has last decided that the store is to hold what it held then, whatever earlier
-   * backups hold, in ms since the epoch: with a restore, or with a new store beside traces of an
-   * earlier one.
+   * backups hold, in ms since the epoch: with a restore, or with `--new-store yes`.
    */
   readonly decidedAtMs: number | undefined;
 }

@@ -182,8 +182,11 @@ test('a backup of a database that is interrupted leaves nothing', async (t) => {
 test('a store that is copied from a file into a database, and backs up under two of its names, is one store without a loss', async (t) => {
   const [file, url] = [await newStore(t, 5), await server.makeDatabase()];
   const folder = await temporaryFolder(t);
-  const backUp = (store: string, ...flags: string[]) =>
-    doneJson('backup', folder, '--keep', '1s:1s', ...on(store), ...flags);
+  t.mock.timers.enable({ apis: ['Date'], now: Date.now() });
+  const backUp = (store: string) => {
+    t.mock.timers.tick(3_600_000);
+    return doneJson('backup', folder, '--keep', '1s:1s', ...on(store));
+  };
   await backUp(file);
   await done('copy', '--from', `sqlite:${file}`, '--to', url);
   const otherName = url.replace('127.0.0.1', 'localhost');

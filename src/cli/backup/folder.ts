@@ -11,7 +11,7 @@ import {
   removable,
   storesIn,
 } from '../../backup/lineage.ts';
-import { holdingKey, type Manifest, manifestEnding, manifestPath } from '../../backup/manifest.ts';
+import { holdingKey, manifestEnding, manifestPath } from '../../backup/manifest.ts';
 import {
   type BackupInSeries,
   formatBackupName,
@@ -152,8 +152,7 @@ export async function resolveBackup(
     throw new CommandError(
       `there is no backup with its manifest in the folder ${path}; name a file, or another folder`,
     );
-  if (chosen.manifest === undefined) return join(path, chosen.file);
-  const lacks = await lackedBy(path, chosen.manifest, series, terminal);
+  const lacks = await lackedBy(path, chosen, series, terminal);
   if (lacks.length === 0) return join(path, chosen.file);
   listCandidates([...fullest(series.filter(({ file }) => lacks.includes(file))), chosen], terminal);
   throw new CommandError(
@@ -185,23 +184,21 @@ async function seriesIn(
 /** @returns the names of earlier backups with plants that a backup lacks, and that are not given up */
 async function lackedBy(
   folder: string,
-  manifest: Manifest,
+  chosen: BackupInSeries,
   series: readonly BackupInSeries[],
   terminal: Terminal,
 ): Promise<string[]> {
-  const earlier = series.filter((backup) => backup.manifest !== manifest);
-  const known = {
-    held: holdingsIn(series).heldBy(holdingKey(manifest)),
-    lacks: manifest.lacks ?? [],
-  };
-  const chosen = series.find((backup) => backup.manifest === manifest);
-  const compare = async ({ file, manifest: other }: BackupInSeries): Promise<Holding> => {
-    const backup = join(folder, file);
-    const copy = fileLocation(join(folder, `${chosen?.file}`));
-    const total = other?.plants ?? 0;
-    const found = await compareWithBackup(backup, total, copy, terminal).catch(() => undefined);
+  const { manifest } = chosen;
+  if (manifest === undefined) return [];
+  const earlier = series.filter((backup) => backup !== chosen);
+  const held = holdingsIn(series).heldBy(holdingKey(manifest));
+  const known = { held, lacks: manifest.lacks ?? [] };
+  const copy = fileLocation(join(folder, chosen.file));
+  const compare = async (backup: BackupInSeries): Promise<Holding> => {
+    const [path, total] = [join(folder, backup.file), backup.manifest?.plants ?? 0];
+    const found = await compareWithBackup(path, total, copy, terminal).catch(() => undefined);
     if (found) return holdsAll(found) ? 'held' : 'lacking';
-    terminal.note(`${file} cannot be read, and was not compared.`, 'warning');
+    terminal.note(`${backup.file} cannot be read, and was not compared.`, 'warning');
     return 'damaged';
   };
   const { lacks } = await compareWithSeries(manifest, earlier, compare, known);

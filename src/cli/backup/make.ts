@@ -98,12 +98,12 @@ async function backUpIntoFolder(
 ): Promise<MadeBackup> {
   const store = engineOf(location).backupName;
   using _ = await claimFolder(folder, store, terminal);
-  const origin = await originOf(location);
-  const series = backupsOf(origin, await listBackups(folder));
   const { at, file } = await nextName(folder, store);
+  const found = await originOf(location);
+  const origin = isNewStore ? { ...found, decidedAtMs: at.valueOf() } : found;
+  const series = backupsOf(origin, await listBackups(folder));
   const { isFar, clockMs, seriesMs } = nextInSeries(series, at.valueOf());
-  const decides = isNewStore || hasNewDecision(origin, series);
-  const comparison = openComparison(folder, location, origin, series, decides, terminal);
+  const comparison = openComparison(folder, location, origin, series, terminal);
   const manifest = await makeBackup(location, file, at, terminal, {
     unfinished: unfinishedPath(folder, store),
     describe: async (copy, figures) => ({
@@ -111,7 +111,7 @@ async function backUpIntoFolder(
       ...(await comparison.describe(copy, figures)),
     }),
   });
-  await recordBackup(location, file, manifest, terminal);
+  await recordBackup(location, file, manifest, terminal, isNewStore);
   const made = { file, ...manifest };
   const { warnings } = comparison;
   if (isFar)
@@ -135,9 +135,9 @@ function openComparison(
   location: StoreLocation,
   origin: Origin,
   series: readonly BackupInSeries[],
-  decides: boolean,
   terminal: Terminal,
 ) {
+  const decides = hasNewDecision(origin, series);
   const warnings: string[] = [];
   const differences = new Map<string, string>();
   const givenUp = new Set(lastOf(origin, series)?.givenUp);
@@ -278,16 +278,18 @@ async function copyDatabase(
   return copied.source;
 }
 
-/** Records the backup in the store. The backup is good without the record. */
+/** Records the backup, and its decision, in the store. The backup is good without the record. */
 export async function recordBackup(
   location: StoreLocation,
   file: string,
-  { plants, digest }: Manifest,
+  { plants, digest, decidedAt }: Manifest,
   terminal: Terminal,
+  decides = false,
 ): Promise<void> {
   try {
     await using store = await openExistingStore(location, limits.cli.lockMs);
     await store.recordBackup({ file, finishedAtMs: Date.now(), plants, digest });
+    if (decides && decidedAt !== undefined) await store.noteDecision(Date.parse(decidedAt));
   } catch (error) {
     if (!(error instanceof StoreOpenError || error instanceof StoreError)) throw error;
     terminal.note(`The backup could not be recorded in the store: ${error.message}`);

@@ -56,7 +56,7 @@ const help = {
   plant_store_plants_lost:
     'Whether a backup in --backup-to has plants that the store lacks, and that are not given up.',
   plant_store_decided_seconds:
-    'Last restore of the store, or last time that a new one was made in spite of an earlier one.',
+    'Last restore of the store, or last decision with --new-store yes, in seconds since the epoch.',
   plant_store_database_bytes:
     'Size of the file of the store, or of the table of plants with its indexes.',
   plant_store_database_connections: 'Open connections to the database, without that of a search.',
