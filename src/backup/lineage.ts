@@ -1,8 +1,9 @@
+import type { Retention } from '../config/values.ts';
 import { limits } from '../limits.ts';
 import type { PlantCount } from '../ops/metrics/plant-count.ts';
 import type { StoreIdentity } from '../store/identity.ts';
 import { holdingKey, type Manifest } from './manifest.ts';
-import type { BackupInSeries } from './series.ts';
+import { type BackupInSeries, unkept } from './series.ts';
 
 /*
  * Which backups are of one store, and which of them hold the plants of which others. No operation
@@ -154,6 +155,19 @@ function withoutReading(
   return manifest.plants > copy.plants ? 'lacking' : undefined;
 }
 
+/**
+ * What the last decision of an operator gives up: all backups but those that the restored one holds.
+ * What the store lacks of those was lost after the restore.
+ */
+export function givenUpBy(
+  { restored }: Origin,
+  series: readonly BackupInSeries[],
+): readonly string[] {
+  const key = restored === undefined ? undefined : holdingKey({ digest: restored });
+  const held = key === undefined ? new Set<string>() : holdingsIn(series).heldBy(key);
+  return series.filter((backup) => !isHeld(backup, held)).map(({ file }) => file);
+}
+
 /** Whether no backup has noted the last decision of the store yet. */
 export function hasNewDecision(
   { identity, place, decidedAtMs }: Origin,
@@ -179,8 +193,9 @@ export function lossIn(
   origin: Origin,
   count: PlantCount | undefined,
 ): BackupInSeries | undefined {
-  if (hasNewDecision(origin, series)) return undefined;
-  const { lacks = [], givenUp = [] } = lastOf(origin, series) ?? {};
+  const isNew = hasNewDecision(origin, series);
+  const last = isNew ? undefined : lastOf(origin, series);
+  const { lacks = [], givenUp = isNew ? givenUpBy(origin, series) : [] } = last ?? {};
   const fuller = series
     .filter(({ manifest }) => manifest && count && hasMore(manifest, count))
     .map(({ file }) => file);
@@ -226,20 +241,24 @@ export function lostOf(
 
 /**
  * Chooses the backups to remove, of those that no rule keeps: each is held by a newer one that
- * stays.
+ * stays. The rules keep backups of each store and place for themselves, so no clone takes the place
+ * of a backup of the store.
  *
  * @param series oldest first
  * @returns the oldest first, each with the newest backup that holds it
  */
 export function removable(
   series: readonly BackupInSeries[],
-  unkept: readonly BackupInSeries[],
+  rules: Retention,
 ): { readonly backup: BackupInSeries; readonly heldBy: BackupInSeries }[] {
+  const places = Map.groupBy(series, ({ manifest }) => marksOf(manifest).join(' '));
+  const newestMs = series.at(-1)?.seriesMs ?? 0;
+  const unneeded = [...places.values()].flatMap((backups) => unkept(backups, rules, newestMs));
   const { holds } = holdingsIn(series);
   const chosen: { backup: BackupInSeries; heldBy: BackupInSeries }[] = [];
   const staying: BackupInSeries[] = [];
   for (const backup of series.toReversed()) {
-    const heldBy = unkept.includes(backup)
+    const heldBy = unneeded.includes(backup)
       ? staying.find((newer) => holds(newer, backup))
       : undefined;
     if (heldBy === undefined) staying.push(backup);

@@ -21,11 +21,12 @@ export function lossText(
   const file = join(folder, backup.file);
   const { file: isFile, wholeText } = engineOf(location);
   // A new store in the place of a lost one has none of its tokens.
-  const isReplaced = isFile !== undefined && backup.manifest?.identity !== identity;
+  const isReplaced =
+    isFile !== undefined && ![undefined, identity].includes(backup.manifest?.identity);
   const remedy = isReplaced
     ? `Stop the service, and type ${commandFor(location, `restore ${shellQuoted(file)} --overwrite`)}`
     : `Bring the plants back, also while services run, with "plant-store export --store ` +
-      `${shellQuoted(`sqlite:${file}`)} | plant-store import - --store ${shellQuoted(wholeText)}"`;
+      `${shellQuoted(`sqlite:${file}`)} | plant-store import - --store ${shellQuoted(wholeText)}", and make a backup`;
   const decision = commandFor(location, `backup ${shellQuoted(folder)} --new-store yes`);
   return (
     `Plants are lost: ${difference}. ${remedy}. If these plants are not missed, say so once with ` +

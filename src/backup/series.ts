@@ -103,18 +103,18 @@ function usualStepMs(series: readonly MadeAt[]): number {
 }
 
 /**
- * Chooses the backups to remove. A rule divides its time span before the newest backup into
- * periods, which begin at whole multiples of its interval in UTC, and keeps the newest backup of
+ * Chooses the backups to remove. A rule divides its time span before `newestMs` into periods, which begin at whole multiples of its interval in UTC, and keeps the newest backup of
  * each period. The newest backup of all is kept, too.
  */
 export function unkept<Backup extends MadeAt>(
   series: readonly Backup[],
   rules: Retention,
+  newestMs = series.at(-1)?.seriesMs ?? 0,
 ): Backup[] {
   const newest = series.at(-1);
   const kept = new Set([newest]);
   for (const { withinMs, everyMs } of rules) {
-    const recent = series.filter(({ seriesMs }) => (newest?.seriesMs ?? 0) - seriesMs <= withinMs);
+    const recent = series.filter(({ seriesMs }) => newestMs - seriesMs <= withinMs);
     const newestOfPeriods = new Map(
       recent.map((backup) => [Math.floor(backup.seriesMs / everyMs), backup]),
     );

@@ -11,6 +11,14 @@ export interface StoreOptions {
   readonly connectionsPerThread?: number | undefined;
 }
 
+/** A file that is left of an earlier store. */
+export interface Trace {
+  /** A clause. */
+  readonly says: string;
+  /** The file, if a service has saved the plants in it. */
+  readonly saved?: string;
+}
+
 /** The store at one location, opened or not. */
 export interface Engine {
   /** Its name in traces (OpenTelemetry, `db.system.name`). */
@@ -35,8 +43,8 @@ export interface Engine {
   walBytes(): number | undefined;
   /** Whether there is a store. An empty file is none. @throws StoreOpenError, StoreError */
   isThere(): Promise<boolean>;
-  /** What is left of an earlier store where there is none: a clause for each file. */
-  traces(): Promise<string[]>;
+  /** What is left of an earlier store where there is none. */
+  traces(): Promise<Trace[]>;
   /** Gives a WAL without its store another name: SQLite would remove the WAL. */
   setTracesAside(): void;
   /** @param mayMake whether to make a missing store @throws StoreOpenError, StoreError */

@@ -13,6 +13,8 @@ export interface StoreIdentity {
    * backups hold, in ms since the epoch: with a restore, or with `--new-store yes`.
    */
   readonly decidedAtMs: number | undefined;
+  /** The `digest` of the backup whose restore was the decision. */
+  readonly restored: string | undefined;
 }
 
 export function newIdentity(): string {
@@ -21,12 +23,15 @@ export function newIdentity(): string {
 
 /** For a store of the newest schema: earlier ones have no identity. */
 export function* readIdentity(): Steps<StoreIdentity | undefined> {
-  const { rows } = yield* run('SELECT identity, decided_at FROM plant_store WHERE id = 1');
+  const { rows } = yield* run(
+    'SELECT identity, decided_at, restored FROM plant_store WHERE id = 1',
+  );
   const [row] = rows;
   if (row === undefined) return undefined;
   return {
     identity: row['identity'] as string,
     decidedAtMs: (row['decided_at'] as number | null) ?? undefined,
+    restored: (row['restored'] as string | null) ?? undefined,
   };
 }
 
@@ -36,7 +41,9 @@ export const identityChanges = {
     yield* run('UPDATE plant_store SET identity = $1 WHERE id = 1', identity);
   },
 
-  *noteDecision(atMs: number): Steps<void> {
-    yield* run('UPDATE plant_store SET decided_at = $1 WHERE id = 1', atMs);
+  /** @param restored the `digest` of the restored backup */
+  *noteDecision(atMs: number, restored?: string): Steps<void> {
+    const changed = 'UPDATE plant_store SET decided_at = $1, restored = $2 WHERE id = 1';
+    yield* run(changed, atMs, restored);
   },
 };

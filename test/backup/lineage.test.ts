@@ -9,7 +9,7 @@ import {
   removable,
 } from '../../src/backup/lineage.ts';
 import type { BackupFigures } from '../../src/backup/manifest.ts';
-import { type BackupInSeries, nextInSeries, unkept } from '../../src/backup/series.ts';
+import { type BackupInSeries, nextInSeries } from '../../src/backup/series.ts';
 import { retention } from '../../src/config/values.ts';
 import { seededRandom } from '../torture/workload.ts';
 
@@ -67,7 +67,7 @@ function newFolder() {
       contents.set(file, new Set(plants));
       const lost = lostOf(compared.lacks, [], { place }, series);
       series = [...series, { store: 'plants', at, file, clockMs, seriesMs, manifest }];
-      const gone = removable(series, unkept(series, rules)).map(({ backup }) => backup);
+      const gone = removable(series, rules).map(({ backup }) => backup);
       series = series.filter((backup) => !gone.includes(backup));
       return lost.length;
     },

@@ -11,7 +11,7 @@ const changes: Readonly<Record<string, readonly [text: string, changed: string]>
   'src/store/schema-version.ts': ['schemaVersion = 11', 'schemaVersion = 12'],
   'src/store/postgres/schema.ts': ["'2.0.0': 10 }", "'2.0.0': 10, '2.1.0': 11 }"],
   'src/store/postgres/upgrade.ts': [
-    "await query('ALTER TABLE plant_store ADD COLUMN identity text, ADD COLUMN decided_at bigint');",
+    'await query(addIdentity);',
     "await query('ALTER TABLE plants ADD COLUMN note text');",
   ],
 };

@@ -98,7 +98,7 @@ test('after a restore of an older backup, the next backup removes none that has 
   const { warning } = await backUp(series);
   assert.match(
     warning,
-    /^Plants are lost: of the 101 plants in .*, the store at .* has 1 missing \(1000\)\. Bring the plants back, also while services run, with "plant-store export --store sqlite:\S+Z\.db \| plant-store import - --store sqlite:\S+"\. If these plants are not missed, say so once with "plant-store backup .* --new-store yes .*"\.$/,
+    /^Plants are lost: of the 101 plants in .*, the store at .* has 1 missing \(1000\)\. Bring the plants back, also while services run, with "plant-store export --store sqlite:\S+Z\.db \| plant-store import - --store sqlite:\S+", and make a backup\. If these plants are not missed, say so once with "plant-store backup .* --new-store yes .*"\.$/,
   );
   const ended = await runHere(['verify', series.folder]);
   assert.match(

@@ -165,8 +165,44 @@ test('a clone on another machine that shares the folder makes no store tell a lo
   }
   const { stderr } = await runHere(['restore', folder, ...on(store), '--overwrite']);
   assert.equal(stderr.match(/^(plants|clone)-\S+Z\.db {2}/gm)?.length, 2);
+  // A clone that holds all takes the place of no backup of the store, and is not restored for it.
+  const last = await backUp();
+  const whole = join(dirname(store), 'whole.db');
+  copyFileSync(last.file, whole);
+  for (let hour = 0; hour < 4; hour += 1) assert.equal((await backUp(whole)).warning, undefined);
+  assert(backupsIn(folder).includes(basename(last.file)));
+  const again = await runHere(['restore', folder, ...on(store), '--overwrite']);
+  assert.match(again.stderr, /the newest backup in \S+ is of a copy of the store in another place/);
   alterStore(store, 'DELETE FROM plants WHERE id = 12');
-  assert.match((await backUp()).warning, /has 1 missing \(12\)/);
+  assert.match((await backUp()).warning, /^Plants are lost: /);
+});
+
+test('what is lost after a restore is told, and a variable that stays set accepts no loss', async (t) => {
+  const { store, folder, backUp, tick } = await newWorld(t);
+  await backUp();
+  await done('restore', folder, '--overwrite', ...on(store));
+  alterStore(store, 'DELETE FROM plants WHERE id = 2');
+  const env = { PLANT_STORE_NEW_STORE: 'yes' };
+  for (let hour = 0; hour < 2; hour += 1) {
+    tick(hourMs);
+    const { stderr } = await runHere(['backup', folder, ...on(store)], env);
+    assert.match(stderr, /^Plants are lost: /m);
+  }
+});
+
+test('a backup of 2.0 that is restored on purpose is a decision, too', async (t) => {
+  const { store, backUp } = await newWorld(t);
+  const old = join(dirname(store), 'old', 'plants.db');
+  mkdirSync(dirname(old));
+  copyFileSync(storeOfTwo, old);
+  const { file } = await backUp(old);
+  await rewrite(file, asOfTwo);
+  copyFileSync(storeOfTwo, store);
+  await runProgram(['upgrade', ...on(store)]);
+  alterStore(store, "INSERT INTO plants VALUES (77, 'Yew', NULL, 1, 0)");
+  await backUp();
+  await done('restore', file, '--overwrite', ...on(store));
+  for (let hour = 0; hour < 2; hour += 1) assert.equal((await backUp()).warning, undefined);
 });
 
 test('manifests of 2.0 count by the names of their files, and none is removed by a store that lacks its plants', async (t) => {
@@ -233,6 +269,11 @@ test('a start makes no store beside traces of an earlier one, unless it is told 
     await refusedStart(store),
     /plants\.db-wal is its WAL; .*"plant-store restore BACKUP /,
   );
+  const saved = `${store}.saved-20261128T120000Z`;
+  writeFileSync(saved, '');
+  const copyIt = new RegExp(`"plant-store copy --from sqlite:${saved} --to sqlite:${store}"`);
+  assert.match(await refusedStart(store, ...backups), copyIt);
+  rmSync(saved);
   const { stderr, stop } = await startServer(t, store, [...oneThread, '--new-store', 'yes']);
   await stop();
   assert.match(stderr(), /"level":"warn".*"there was no store; a new store has been made"/);
@@ -303,7 +344,8 @@ test('a service tells a loss by the manifests in its folder until the plants are
   await server.logged((text) =>
     /"level":"warn".*"warning":"Plants are lost: .*"a backup was made"/.test(text),
   );
-  const line = /with "plant-store (export .*) \| plant-store (import .*)"\. If/.exec(says);
+  const line =
+    /with "plant-store (export .*) \| plant-store (import .*)", and make a backup\./.exec(says);
   const exported = await done(...`${line?.[1]}`.split(' '));
   const input = () => Readable.from([exported.stdout]) as unknown as typeof process.stdin;
   await runHere(`${line?.[2]}`.split(' '), {}, { input });

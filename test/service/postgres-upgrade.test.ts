@@ -47,7 +47,7 @@ test('a store of version 2.0.0 gets an identity, which stays', async () => {
   const identity = async () => JSON.parse(await run('verify', '--json')).identity;
   await (await openStore(storeLocation(url, {}), 10_000)).close();
   for (const statement of [
-    'ALTER TABLE plant_store DROP COLUMN identity, DROP COLUMN decided_at',
+    'ALTER TABLE plant_store DROP COLUMN identity, DROP COLUMN decided_at, DROP COLUMN restored',
     'UPDATE plant_store SET schema_version = 10 WHERE id = 2',
   ])
     await database.query(statement, nameOfDatabase(url));

@@ -17,9 +17,11 @@ export const backup = command({
     'plant-store backup /var/backups --store sqlite:/var/lib/plant-store/plants.db',
     'plant-store backup /var/backups --keep 24h:1h,30d:1d,1y:1w',
   ],
-  async run({ values, positionals: [destination = ''] }, terminal) {
+  async run({ values, settings, positionals: [destination = ''] }, terminal) {
     const { store, keep, json } = values;
-    const choices = { keep, isNewStore: values['new-store'] === 'yes' };
+    // A variable that stays set would accept each later loss.
+    const isTyped = settings.some(({ name, source }) => name === 'new-store' && source === 'flag');
+    const choices = { keep, isNewStore: isTyped && values['new-store'] === 'yes' };
     const made = await backUpTo(resolve(destination), choices, store, terminal);
     // The lists of the manifest are for the next backup.
     const { file, holds: _, lacks: _lacks, givenUp: _givenUp, ...figures } = made;

@@ -17,7 +17,6 @@ import {
   formatBackupName,
   listBackups,
   parseBackupName,
-  unkept,
 } from '../../backup/series.ts';
 import type { Retention } from '../../config/values.ts';
 import { removeFileDurably } from '../../disk/files.ts';
@@ -27,7 +26,7 @@ import { fileLocation, type StoreLocation } from '../../store/location.ts';
 import { engineOf, tryLockFile } from '../../stores.ts';
 import { CommandError, type Terminal } from '../command.ts';
 import { compareWithBackup, demandSound, holdsAll } from './check.ts';
-import { originOfPlants } from './origin.ts';
+import { originOfPlants, placeOf } from './origin.ts';
 
 /**
  * Keeps other processes from making and thinning backups of the store in the folder, until
@@ -114,7 +113,7 @@ export async function thinBackups(
   ]);
   const kept: string[] = [];
   let removed = 0;
-  for (const { backup, heldBy } of removable(series, unkept(series, rules))) {
+  for (const { backup, heldBy } of removable(series, rules)) {
     const path = join(folder, heldBy.file);
     if (!faults.has(heldBy)) faults.set(heldBy, await faultOf(path, terminal));
     const fault = faults.get(heldBy);
@@ -152,14 +151,21 @@ export async function resolveBackup(
     throw new CommandError(
       `there is no backup with its manifest in the folder ${path}; name a file, or another folder`,
     );
+  const { place } = placeOf(location);
+  const ofPlace = series.findLast(({ manifest }) => manifest?.place === place);
+  if (ofPlace && chosen.manifest && chosen.manifest.place !== place) {
+    listCandidates([ofPlace, chosen], terminal);
+    throw new CommandError(
+      `the newest backup in ${path} is of a copy of the store in another place; ${nameOne}`,
+    );
+  }
   const lacks = await lackedBy(path, chosen, series, terminal);
   if (lacks.length === 0) return join(path, chosen.file);
   listCandidates([...fullest(series.filter(({ file }) => lacks.includes(file))), chosen], terminal);
-  throw new CommandError(
-    `the newest backup in ${path} lacks plants of earlier ones; name the file of one of the ` +
-      'backups that are listed above',
-  );
+  throw new CommandError(`the newest backup in ${path} lacks plants of earlier ones; ${nameOne}`);
 }
+
+const nameOne = 'name the file of one of the backups that are listed above';
 
 /** @throws CommandError if the folder has backups of several stores, and none is that of `location` */
 async function seriesIn(
@@ -177,7 +183,7 @@ async function seriesIn(
   listCandidates(stores.flatMap(fullest), terminal);
   throw new CommandError(
     `the folder ${path} has backups of ${stores.length} stores, and ${engineOf(location).name} ` +
-      'holds no plants of any; name the file of one of the backups that are listed above',
+      `holds no plants of any; ${nameOne}`,
   );
 }
 
@@ -202,7 +208,11 @@ async function lackedBy(
     return 'damaged';
   };
   const { lacks } = await compareWithSeries(manifest, earlier, compare, known);
-  return lacks.filter((file) => !manifest.givenUp?.includes(file));
+  // Another store in the same place, such as that of a machine with the same name, decides nothing.
+  const isOfOther = ({ manifest: other }: BackupInSeries) =>
+    other?.identity !== undefined && other.identity !== manifest.identity;
+  const others = earlier.filter(isOfOther).map(({ file }) => file);
+  return lacks.filter((file) => others.includes(file) || !manifest.givenUp?.includes(file));
 }
 
 function listCandidates(candidates: readonly BackupInSeries[], { note }: Terminal): void {

@@ -3,6 +3,7 @@ import { basename, join } from 'node:path';
 import {
   backupsOf,
   compareWithSeries,
+  givenUpBy,
   type Holding,
   hasNewDecision,
   lastOf,
@@ -100,7 +101,8 @@ async function backUpIntoFolder(
   using _ = await claimFolder(folder, store, terminal);
   const { at, file } = await nextName(folder, store);
   const found = await originOf(location);
-  const origin = isNewStore ? { ...found, decidedAtMs: at.valueOf() } : found;
+  const decided = { decidedAtMs: at.valueOf(), restored: undefined };
+  const origin: Origin = isNewStore ? { ...found, ...decided } : found;
   const series = backupsOf(origin, await listBackups(folder));
   const { isFar, clockMs, seriesMs } = nextInSeries(series, at.valueOf());
   const comparison = openComparison(folder, location, origin, series, terminal);
@@ -140,7 +142,7 @@ function openComparison(
   const decides = hasNewDecision(origin, series);
   const warnings: string[] = [];
   const differences = new Map<string, string>();
-  const givenUp = new Set(lastOf(origin, series)?.givenUp);
+  const givenUp = new Set(decides ? givenUpBy(origin, series) : lastOf(origin, series)?.givenUp);
 
   /** @throws CommandError for a plant that has changed */
   async function compare(copy: string, backup: BackupInSeries): Promise<Holding> {
@@ -163,7 +165,7 @@ function openComparison(
     }
     if (found instanceof Error) throw found;
     const difference = differenceText(found, path, location);
-    if (found.taken.count > 0 && isOfSameStore(manifest))
+    if (found.taken.count > 0 && isOfSameStore(manifest) && !givenUp.has(file))
       throw new CommandError(
         `${difference}; no backup was made, and the earlier ones are as they were`,
       );
@@ -174,7 +176,7 @@ function openComparison(
   /** Another store in the same place, or a clone, has plants of its own under the ids. */
   function isOfSameStore(manifest: Manifest | undefined): boolean {
     const { identity, place } = origin;
-    return !decides && identity === manifest?.identity && place === manifest?.place;
+    return identity === manifest?.identity && place === manifest?.place;
   }
 
   function differenceOf({ file, manifest }: BackupInSeries, { plants }: BackupFigures): string {
@@ -185,12 +187,12 @@ function openComparison(
   return {
     warnings,
     async describe(copy: string, figures: BackupFigures) {
-      // What is given up is not read again. One backup of each such branch stays.
-      const others = series.filter(({ file }) => !givenUp.has(file));
+      // What was given up is not read again. One backup of each such branch stays.
+      const isLeftOut = ({ file }: BackupInSeries) => !decides && givenUp.has(file);
+      const others = series.filter((backup) => !isLeftOut(backup));
       const compared = await compareWithSeries(figures, others, (one) => compare(copy, one));
-      const earlier = series.map(({ file }) => file).filter((file) => givenUp.has(file));
-      const lacks = [...earlier, ...compared.lacks];
-      const accepted = decides ? lacks : earlier;
+      const lacks = [...series.filter(isLeftOut).map(({ file }) => file), ...compared.lacks];
+      const accepted = lacks.filter((file) => givenUp.has(file));
       const lost = lostOf(lacks, accepted, origin, series);
       const [told] = [...lost.filter(({ file }) => differences.has(file)), ...lost];
       if (told !== undefined)

@@ -8,9 +8,10 @@ import { UsageError } from '../../config/values.ts';
 import { shortOfSpace } from '../../disk/file-system.ts';
 import { compactTime, isSameFile } from '../../disk/files.ts';
 import { limits } from '../../limits.ts';
+import { shellQuoted } from '../../store/command-text.ts';
 import { resolveEngine } from '../../store/engine.ts';
 import { fileLocation, type PostgresLocation, type SqliteLocation } from '../../store/location.ts';
-import { openExistingStore, postgresEngine, sqliteEngine } from '../../stores.ts';
+import { commandFor, openExistingStore, postgresEngine, sqliteEngine } from '../../stores.ts';
 import { CommandError, command, type Terminal } from '../command.ts';
 import { printFigures } from '../terminal/figures.ts';
 import {
@@ -87,7 +88,7 @@ async function restoreFile(
       await copyDurably(source, copy, terminal);
       const figures = await soundFigures(source, copy, terminal);
       // The operator means this state, also if later backups have more plants.
-      await sqliteEngine(fileLocation(copy)).decide(Date.now());
+      await sqliteEngine(fileLocation(copy)).noteRestore(Date.now(), figures.digest);
       const replaced = await freeName(path);
       return { figures, replaced, wasThere: store.replaceBy(copy, replaced) };
     },
@@ -96,7 +97,11 @@ async function restoreFile(
     noteNewStore(location, terminal);
     return { name: path, figures };
   }
-  terminal.note(`The replaced store is kept at ${replaced}.`);
+  const bringNewer = `export --store ${shellQuoted(`sqlite:${replaced}`)} | plant-store import -`;
+  terminal.note(
+    `The replaced store is kept at ${replaced}. If it has newer plants, bring them with ` +
+      `${commandFor(location, bringNewer)}.`,
+  );
   return { name: path, figures: { ...figures, replaced } };
 }
 
@@ -140,6 +145,6 @@ async function restoreIntoDatabase(
   const copied = { acceptsLostCommits, isTemporary: false };
   demandSame(await makeStoreCopy(backup, location, copied, terminal));
   await using store = await openExistingStore(location, limits.cli.lockMs);
-  await store.noteDecision(Date.now());
+  await store.noteDecision(Date.now(), figures.digest);
   return { name: postgresEngine(location).text, figures };
 }

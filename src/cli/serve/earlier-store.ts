@@ -5,6 +5,7 @@ import type { Values } from '../../config/flags.ts';
 import { isSystemError } from '../../disk/files.ts';
 import { limits } from '../../limits.ts';
 import { plantsText } from '../../quantity-text.ts';
+import type { Log } from '../../service/log.ts';
 import { shellQuoted } from '../../store/command-text.ts';
 import type { StoreLocation } from '../../store/location.ts';
 import { commandFor, engineOf, openExistingStore } from '../../stores.ts';
@@ -12,13 +13,16 @@ import { placeOf } from '../backup/origin.ts';
 import { CommandError } from '../command.ts';
 
 /** @throws CommandError if there is no store, and none is to be made */
-export async function demandStore({
-  store,
-  'new-store': choice,
-  'backup-to': backups,
-}: Values<'store' | 'new-store' | 'backup-to'>): Promise<void> {
+export async function demandStore(
+  { store, 'new-store': choice, 'backup-to': backups }: Values<'store' | 'new-store' | 'backup-to'>,
+  log: Log,
+): Promise<void> {
   const { isThere, name, setTracesAside } = engineOf(store);
-  if (await isThere()) return;
+  if (await isThere()) {
+    const says = '--new-store yes is set, and would make a lost store again; take the setting away';
+    if (choice === 'yes') log.warn({}, says);
+    return;
+  }
   if (choice === 'yes') return setTracesAside();
   const found = await earlierStore(store, backups);
   if (choice === 'never' && found === undefined)
@@ -28,7 +32,7 @@ export async function demandStore({
     );
   if (found === undefined) return;
   throw new CommandError(
-    `${found.says}; ${found.remedy}; or begin with an empty store: --new-store yes`,
+    `${found.says}; ${found.remedy}; or begin with an empty store, once: --new-store yes`,
   );
 }
 
@@ -49,16 +53,19 @@ export async function earlierStore(
   location: StoreLocation,
   backups: string | undefined,
 ): Promise<{ readonly says: string; readonly remedy: string } | undefined> {
-  const beside = await engineOf(location).traces();
+  const { name, file, wholeText, traces: tracesBeside } = engineOf(location);
+  const beside = await tracesBeside();
   const inBackups = backups === undefined ? [] : await tracesIn(resolve(backups), location);
-  const traces = [...inBackups, ...beside];
+  const traces = [...inBackups, ...beside.map(({ says }) => says)];
   if (traces.length === 0) return undefined;
   const source = inBackups.length === 0 ? 'BACKUP' : shellQuoted(resolve(`${backups}`));
+  // It is newer than any backup.
+  const [saved] = beside.flatMap((trace) => trace.saved ?? []);
+  const copy = `"plant-store copy --from ${shellQuoted(`sqlite:${saved}`)} --to ${shellQuoted(wholeText)}"`;
+  const check = file ? 'mount its disk if it is not mounted' : 'check the URL of the database';
   return {
-    says: `there is no store at ${engineOf(location).name}, and there was one: ${traces.join('; ')}`,
-    remedy:
-      'mount its disk if it is not mounted, or bring the store back with ' +
-      commandFor(location, `restore ${source}`),
+    says: `there is no store at ${name}, and there was one: ${traces.join('; ')}`,
+    remedy: `${check}, or bring the store back with ${saved ? copy : commandFor(location, `restore ${source}`)}`,
   };
 }
 

@@ -75,7 +75,7 @@ export const serve = command({
     const signal = terminal.untilSignal().then((name) => ({ signal: name }));
     let readAgain = () => {};
     terminal.onHangup(() => readAgain());
-    await demandStore(values);
+    await demandStore(values, log);
     await prepare(log, terminal);
     const backups = await backupsOf(values, terminal, log);
     const service = await startService(config, serviceLog, backups?.desk).catch((error) => {

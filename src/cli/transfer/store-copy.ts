@@ -52,6 +52,8 @@ export async function makeStoreCopy(
   await using snapshot = await reader.openSnapshot();
   // After the snapshot, so that the token of each plant is among them.
   const tokens = await reader.listTokens();
+  const { isThere, setTracesAside } = engineOf(to);
+  if (!isTemporary && !(await isThere())) setTracesAside();
   await using store = await openStore(to, limits.cli.lockMs, acceptsLostCommits);
   if (store.isNew && !isTemporary) noteNewStore(to, terminal);
   const identity = (await reader.identity())?.identity;

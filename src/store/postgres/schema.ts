@@ -19,7 +19,7 @@ const oldestVersion = 1;
  */
 const tables: Readonly<Record<string, string>> = {
   plant_store: `id bigint NOT NULL, schema_version bigint NOT NULL, identity text,
-    decided_at bigint, PRIMARY KEY (id)`,
+    decided_at bigint, restored text, PRIMARY KEY (id)`,
   plants: `id bigint NOT NULL, name text NOT NULL, tag text, created_at bigint NOT NULL,
     created_by bigint NOT NULL, PRIMARY KEY (id)`,
   tokens: `id bigint NOT NULL, name text NOT NULL, hash bytea NOT NULL, role text NOT NULL,

@@ -59,6 +59,9 @@ export async function upgradePostgres(location: PostgresLocation): Promise<strin
   });
 }
 
+const addIdentity = `ALTER TABLE plant_store ADD COLUMN identity text,
+  ADD COLUMN decided_at bigint, ADD COLUMN restored text`;
+
 async function upgradeTables(query: Query): Promise<void> {
   await query(`SET LOCAL lock_timeout = ${limits.postgres.upgradeLockMs}`);
   await query('SELECT id FROM plant_store WHERE id = 1 FOR UPDATE');
@@ -66,7 +69,7 @@ async function upgradeTables(query: Query): Promise<void> {
   if (version < versionOfTwo)
     for (const statement of tokenUpgrade('bigint', 'text')) await query(statement);
   if (version < schemaVersion) {
-    await query('ALTER TABLE plant_store ADD COLUMN identity text, ADD COLUMN decided_at bigint');
+    await query(addIdentity);
     await query('UPDATE plant_store SET identity = $1 WHERE id = 1', [newIdentity()]);
     await makeTables(query);
   }

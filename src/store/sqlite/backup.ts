@@ -7,10 +7,10 @@ import { limits } from '../../limits.ts';
 import { StoreError } from '../errors.ts';
 import { identityChanges } from '../identity.ts';
 import type { OnProgress } from '../inspection.ts';
-import { schemaVersion } from '../schema-version.ts';
 import { openForReading } from './database.ts';
 import { pragma } from './schema.ts';
 import { runSteps } from './steps.ts';
+import { upgradeSqlite } from './upgrade.ts';
 
 /**
  * Copies a store at one moment into a new file, while services write. The copy is durable, and one
@@ -63,12 +63,12 @@ async function copyPages(store: DatabaseSync, copyPath: string, onProgress: OnPr
   }
 }
 
-/** Notes a decision of the operator in a store that is not open, if its schema has a place for it. */
-export function noteDecision(path: string, atMs: number): void {
+/** Notes the decision of a restore in its copy of the backup, which is upgraded for that. */
+export function noteRestore(path: string, atMs: number, digest: string): void {
+  upgradeSqlite(path);
   {
     using db = new DatabaseSync(path);
-    if (pragma(db, 'user_version') !== schemaVersion) return;
-    runSteps(db, identityChanges.noteDecision(atMs));
+    runSteps(db, identityChanges.noteDecision(atMs, digest));
   }
   sealBackup(path);
 }

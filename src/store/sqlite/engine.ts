@@ -46,7 +46,8 @@ export function sqliteEngine({ path }: SqliteLocation) {
     inspectBackup: async (onProgress: OnProgress) =>
       (await tasks()).runTask<Inspection>({ task: 'read the file', path }, onProgress),
     seal: async () => (await import('./backup.ts')).sealBackup(path),
-    decide: async (atMs: number) => (await import('./backup.ts')).noteDecision(path, atMs),
+    noteRestore: async (atMs: number, digest: string) =>
+      (await import('./backup.ts')).noteRestore(path, atMs, digest),
     claim: async (mayHoldPlants: boolean) =>
       (await import('./claim.ts')).claimSqliteStore(path, mayHoldPlants),
     outdatedSchema: async () => (await upgrades()).outdatedSchemaOfSqlite(path),

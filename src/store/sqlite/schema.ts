@@ -69,7 +69,8 @@ const tables = `
   CREATE TABLE IF NOT EXISTS plant_store (
     id INTEGER PRIMARY KEY CHECK (id = 1),
     identity TEXT NOT NULL,
-    decided_at INTEGER
+    decided_at INTEGER,
+    restored TEXT
   ) STRICT;
   PRAGMA application_id = ${applicationId};
   PRAGMA user_version = ${schemaVersion};`;

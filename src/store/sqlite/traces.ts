@@ -1,26 +1,28 @@
 import { closeSync, existsSync, openSync, readdirSync, readSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
+import type { Trace } from '../engine.ts';
 import { firstTokenName } from '../location.ts';
 import { applicationId } from './schema.ts';
 
 /**
  * What is left of an earlier store where there is none. A folder with another store has the first
  * token of the other.
- *
- * @returns a clause for each file
  */
-export function tracesOfSqlite(path: string): string[] {
+export function tracesOfSqlite(path: string): Trace[] {
   const folder = dirname(resolve(path));
   const store = basename(path);
   const names = existsSync(folder) ? readdirSync(folder) : [];
-  const traces = names.flatMap((name) => {
-    if (name === `${store}-wal`) return [`${join(folder, name)} is its WAL`];
-    const isSaved = name.startsWith(`${store}.saved-`) && !name.endsWith('-wal');
-    return isSaved ? [`${join(folder, name)} is what a service has saved of it`] : [];
+  const newestFirst = names.toSorted().reverse();
+  const traces = newestFirst.flatMap((name): Trace[] => {
+    const file = join(folder, name);
+    if (name === `${store}-wal`) return [{ says: `${file} is its WAL` }];
+    // The file comes after its WAL, and under this name when it is whole.
+    const isSaved = name.startsWith(`${store}.saved-`) && /Z$/.test(name);
+    return isSaved ? [{ says: `a service has saved it as ${file}`, saved: file }] : [];
   });
   const isOther = (name: string) => !name.startsWith(store) && isStore(join(folder, name));
   if (names.includes(firstTokenName) && !names.some(isOther))
-    traces.push(`${join(folder, firstTokenName)} is its first token`);
+    traces.push({ says: `${join(folder, firstTokenName)} is its first token` });
   return traces;
 }
 
