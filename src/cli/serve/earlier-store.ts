@@ -3,26 +3,20 @@ import { backupsOf } from '../../backup/lineage.ts';
 import { type BackupInSeries, listBackups } from '../../backup/series.ts';
 import type { Values } from '../../config/flags.ts';
 import { isSystemError } from '../../disk/files.ts';
-import { limits } from '../../limits.ts';
 import { plantsText } from '../../quantity-text.ts';
-import type { Log } from '../../service/log.ts';
 import { shellQuoted } from '../../store/command-text.ts';
 import type { StoreLocation } from '../../store/location.ts';
-import { commandFor, engineOf, openExistingStore } from '../../stores.ts';
+import { commandFor, engineOf } from '../../stores.ts';
 import { placeOf } from '../backup/origin.ts';
 import { CommandError } from '../command.ts';
 
-/** @throws CommandError if there is no store, and none is to be made */
-export async function demandStore(
-  { store, 'new-store': choice, 'backup-to': backups }: Values<'store' | 'new-store' | 'backup-to'>,
-  log: Log,
-): Promise<void> {
-  const { isThere, name, setTracesAside } = engineOf(store);
-  if (await isThere()) {
-    const says = '--new-store yes is set, and would make a lost store again; take the setting away';
-    if (choice === 'yes') log.warn({}, says);
-    return;
-  }
+/** Where there is no store. @throws CommandError if none is to be made */
+export async function demandNewStore({
+  store,
+  'new-store': choice,
+  'backup-to': backups,
+}: Values<'store' | 'new-store' | 'backup-to'>): Promise<void> {
+  const { name, setTracesAside } = engineOf(store);
   if (choice === 'yes') return setTracesAside();
   const found = await earlierStore(store, backups);
   if (choice === 'never' && found === undefined)
@@ -34,12 +28,6 @@ export async function demandStore(
   throw new CommandError(
     `${found.says}; ${found.remedy}; or begin with an empty store, once: --new-store yes`,
   );
-}
-
-/** Notes that the operator means the empty store, whatever earlier backups hold. */
-export async function noteNewStore(location: StoreLocation): Promise<void> {
-  await using store = await openExistingStore(location, limits.cli.lockMs);
-  await store.noteDecision(Date.now());
 }
 
 /**

@@ -9,12 +9,12 @@ import { ageText } from '../../quantity-text.ts';
 import type { ServiceConfig } from '../../service/config.ts';
 import { type Log, openLog } from '../../service/log.ts';
 import { type Service, startService } from '../../service/service.ts';
-import { engineOf } from '../../stores.ts';
+import type { StoreLocation } from '../../store/location.ts';
+import { engineOf, openExistingStore } from '../../stores.ts';
 import { command, type Terminal } from '../command.ts';
 import { commandsOf } from '../engines.ts';
 import { fixedToken, fixedTokenChars } from '../fixed-token.ts';
 import { jwtFlags, jwtRules, tlsFiles, tlsFlags } from '../flag-groups.ts';
-import { demandStore, noteNewStore } from './earlier-store.ts';
 import { startError } from './start-error.ts';
 import { type Systemd, systemd } from './systemd.ts';
 import { type TokenToTry, tokenToTry, welcome } from './welcome.ts';
@@ -167,6 +167,27 @@ function logAge(lastBeatMs: number, log: Log): void {
     `the last heartbeat in the store was ${ageText(ageMs)} ago; if the store was restored, ` +
       'plants that were created later are missing',
   );
+}
+
+/** @throws CommandError if there is no store, and none is to be made */
+async function demandStore(values: ServeValues, log: Log): Promise<void> {
+  const { store, 'new-store': choice, 'backup-to': backups } = values;
+  const { file, isThere } = engineOf(store);
+  // Only backups are traces of an earlier store in a database.
+  if (file === undefined && choice === 'auto' && backups === undefined) return;
+  if (await isThere()) {
+    const says = '--new-store yes is set, and would make a lost store again; take the setting away';
+    if (choice === 'yes') log.warn({}, says);
+    return;
+  }
+  const { demandNewStore } = await import('./earlier-store.ts');
+  await demandNewStore(values);
+}
+
+/** Notes that the operator means the empty store, whatever earlier backups hold. */
+async function noteNewStore(location: StoreLocation): Promise<void> {
+  await using store = await openExistingStore(location, limits.cli.lockMs);
+  await store.noteDecision(Date.now());
 }
 
 /** Most services load no code for backups. */
