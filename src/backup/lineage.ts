@@ -159,28 +159,30 @@ function withoutReading(
  * What the last decision of an operator gives up: all backups but those that the restored one holds.
  * What the store lacks of those was lost after the restore.
  */
-export function givenUpBy(
-  { restored }: Origin,
-  series: readonly BackupInSeries[],
-): readonly string[] {
+function givenUpBy({ restored }: Origin, series: readonly BackupInSeries[]): readonly string[] {
   const key = restored === undefined ? undefined : holdingKey({ digest: restored });
   const held = key === undefined ? new Set<string>() : holdingsIn(series).heldBy(key);
   return series.filter((backup) => !isHeld(backup, held)).map(({ file }) => file);
 }
 
 /** Whether no backup has noted the last decision of the store yet. */
-export function hasNewDecision(
-  { identity, place, decidedAtMs }: Origin,
-  series: readonly BackupInSeries[],
-): boolean {
-  if (decidedAtMs === undefined) return false;
-  const decidedAt = new Date(decidedAtMs).toISOString();
+export function hasNewDecision(origin: Origin, series: readonly BackupInSeries[]): boolean {
+  if (origin.decidedAtMs === undefined) return false;
+  const decidedAt = new Date(origin.decidedAtMs).toISOString();
   return !series.some(
-    ({ manifest }) =>
-      manifest?.decidedAt === decidedAt &&
-      manifest.identity === identity &&
-      manifest.place === place,
+    ({ manifest }) => manifest?.decidedAt === decidedAt && isOwn(manifest, origin),
   );
+}
+
+/** Whether a backup is of this store, and of no clone or earlier store. */
+export function isOwn(manifest: Manifest | undefined, { identity, place }: Origin): boolean {
+  return manifest?.identity === identity && manifest?.place === place;
+}
+
+/** The names of the backups whose plants are given up. */
+export function givenUpIn(series: readonly BackupInSeries[], origin: Origin): readonly string[] {
+  if (hasNewDecision(origin, series)) return givenUpBy(origin, series);
+  return lastOf(origin, series)?.givenUp ?? [];
 }
 
 /**
@@ -193,13 +195,13 @@ export function lossIn(
   origin: Origin,
   count: PlantCount | undefined,
 ): BackupInSeries | undefined {
-  const isNew = hasNewDecision(origin, series);
-  const last = isNew ? undefined : lastOf(origin, series);
-  const { lacks = [], givenUp = isNew ? givenUpBy(origin, series) : [] } = last ?? {};
+  // What the last backup lacks is not what a store lacks that was restored since.
+  const last = hasNewDecision(origin, series) ? undefined : lastOf(origin, series);
   const fuller = series
     .filter(({ manifest }) => manifest && count && hasMore(manifest, count))
     .map(({ file }) => file);
-  return lostOf([...lacks, ...fuller], givenUp, origin, series).at(-1);
+  const lacks = [...(last?.lacks ?? []), ...fuller];
+  return lostOf(lacks, givenUpIn(series, origin), origin, series).at(-1);
 }
 
 /** A count that began before the backup was there may lack plants that came meanwhile. */
@@ -210,14 +212,8 @@ function hasMore(
   return plants > count.counted && Date.parse(checkedAt) < count.beganAtMs;
 }
 
-/** The last backup of this store, and of no clone or earlier store. */
-export function lastOf(
-  { identity, place }: Origin,
-  series: readonly BackupInSeries[],
-): Manifest | undefined {
-  const isOwn = ({ manifest }: BackupInSeries) =>
-    manifest?.identity === identity && manifest?.place === place;
-  return series.findLast(isOwn)?.manifest;
+function lastOf(origin: Origin, series: readonly BackupInSeries[]): Manifest | undefined {
+  return series.findLast(({ manifest }) => isOwn(manifest, origin))?.manifest;
 }
 
 /**
@@ -240,8 +236,8 @@ export function lostOf(
 }
 
 /**
- * Chooses the backups to remove, of those that no rule keeps: each is held by a newer one that
- * stays. The rules keep backups of each store and place for themselves, so no clone takes the place
+ * Chooses the backups to remove, of those that no rule keeps: a newer backup that stays holds each of
+ * them. The rules keep backups of each store and place for themselves, so no clone takes the place
  * of a backup of the store.
  *
  * @param series oldest first

@@ -1,8 +1,23 @@
 import { join } from 'node:path';
+import { numberText, plantsText } from '../quantity-text.ts';
 import { shellQuoted } from '../store/command-text.ts';
 import type { StoreLocation } from '../store/location.ts';
 import { commandFor, engineOf } from '../stores.ts';
 import type { BackupInSeries } from './series.ts';
+
+/** The command that adds the plants of a file to a store, also while services run. */
+export function mergeCommand(file: string, location: StoreLocation): string {
+  const source = shellQuoted(`sqlite:${file}`);
+  return commandFor(location, `export --store ${source} | plant-store import -`);
+}
+
+/** How a backup has more plants than a store. A clause. */
+export function countsText(
+  { file, manifest }: Pick<BackupInSeries, 'file' | 'manifest'>,
+  plants: number,
+): string {
+  return `${file} has ${plantsText(manifest?.plants ?? 0)}, and the store ${numberText(plants)}`;
+}
 
 /**
  * Says that a store has lost plants, and the two ways out, each as a line to type.
@@ -19,14 +34,14 @@ export function lossText(
   difference: string,
 ): string {
   const file = join(folder, backup.file);
-  const { file: isFile, wholeText } = engineOf(location);
   // A new store in the place of a lost one has none of its tokens.
   const isReplaced =
-    isFile !== undefined && ![undefined, identity].includes(backup.manifest?.identity);
+    engineOf(location).file !== undefined &&
+    ![undefined, identity].includes(backup.manifest?.identity);
   const remedy = isReplaced
     ? `Stop the service, and type ${commandFor(location, `restore ${shellQuoted(file)} --overwrite`)}`
-    : `Bring the plants back, also while services run, with "plant-store export --store ` +
-      `${shellQuoted(`sqlite:${file}`)} | plant-store import - --store ${shellQuoted(wholeText)}", and make a backup`;
+    : `Bring the plants back, also while services run, with ${mergeCommand(file, location)}, and ` +
+      'make a backup';
   const decision = commandFor(location, `backup ${shellQuoted(folder)} --new-store yes`);
   return (
     `Plants are lost: ${difference}. ${remedy}. If these plants are not missed, say so once with ` +

@@ -10,13 +10,13 @@ import type { BackupDesk } from '../ops/api/backups.ts';
 import type { BackupList, LastRun, ListedBackup, RunningBackup } from '../ops/contract.ts';
 import { reused } from '../ops/loading.ts';
 import { programCommand } from '../program.ts';
-import { numberText, plantsText } from '../quantity-text.ts';
 import type { Log } from '../service/log.ts';
 import { StoreError, StoreOpenError } from '../store/errors.ts';
 import { type StoreLocation, settingOf } from '../store/location.ts';
-import { engineOf, openReader } from '../stores.ts';
+import { openReader } from '../stores.ts';
 import { backupsOf, lossIn, type Origin } from './lineage.ts';
-import { lossText } from './loss.ts';
+import { countsText, lossText } from './loss.ts';
+import { placeOf } from './origin.ts';
 import { type BackupInSeries, listBackups } from './series.ts';
 
 /** What `serve` does with a folder of backups. */
@@ -49,8 +49,7 @@ export function openBackups(
   const rules = retentionText(keep);
   const args = ['backup', folder, '--keep', rules, '--json'];
   const childEnv = { ...withoutSettings(env), ...settingOf(location) };
-  const { backupName: name, place } = engineOf(location);
-  let origin: Origin = { name, place };
+  let origin = placeOf(location);
   const list = openBackupFolder(folder, () => origin);
   let running: { readonly reply: RunningBackup; readonly end: Promise<void> } | undefined;
   let stop: () => void = () => undefined;
@@ -95,7 +94,7 @@ export function openBackups(
   /** @returns the time until the next turn */
   async function takeTurn(): Promise<number> {
     const { identity, madeMs } = await readStore(location);
-    origin = { name, place, ...identity };
+    origin = { ...placeOf(location), ...identity };
     await list.look();
     const waitMs = dueMs(madeMs) - now();
     if (waitMs > 0) return waitMs;
@@ -130,7 +129,7 @@ export function openBackups(
       const { file, manifest } = loss;
       const counts =
         count && manifest && manifest.plants > count.counted
-          ? `${file} has ${plantsText(manifest.plants)}, and the store ${numberText(count.counted)}`
+          ? countsText(loss, count.counted)
           : `the store lacks plants of ${file}`;
       return lossText(location, origin.identity, folder, loss, counts);
     },

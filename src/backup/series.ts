@@ -103,8 +103,9 @@ function usualStepMs(series: readonly MadeAt[]): number {
 }
 
 /**
- * Chooses the backups to remove. A rule divides its time span before `newestMs` into periods, which begin at whole multiples of its interval in UTC, and keeps the newest backup of
- * each period. The newest backup of all is kept, too.
+ * Chooses the backups to remove. A rule divides its time span before `newestMs` into periods, which
+ * begin at whole multiples of its interval in UTC, and keeps the newest backup of each period. The
+ * newest backup of all is kept, too.
  */
 export function unkept<Backup extends MadeAt>(
   series: readonly Backup[],

@@ -193,7 +193,7 @@ function observe(
     weakerSinceMs: options.storeWatch.weakerSinceMs,
     recentCreates: samples.recentCreates,
   });
-  const ofStore = { sizes, health, lastBackup, lastRun, plants, liveTokens, tokenFigures, loss };
+  const ofStore = { sizes, health, lastBackup, lastRun, plants, liveTokens, tokenFigures };
   const figures: FigureSources = {
     ...ofStore,
     httpThreads,

@@ -41,9 +41,9 @@ export interface Engine {
   files(): string[];
   /** Bytes of SQLite's WAL; undefined for a database. */
   walBytes(): number | undefined;
-  /** Whether there is a store. An empty file is none. @throws StoreOpenError, StoreError */
+  /** Tells whether the store exists. An empty file is no store. @throws StoreOpenError, StoreError */
   isThere(): Promise<boolean>;
-  /** What is left of an earlier store where there is none. */
+  /** The files that are left of an earlier store, for a location without a store. */
   traces(): Promise<Trace[]>;
   /** Gives a WAL without its store another name: SQLite would remove the WAL. */
   setTracesAside(): void;

@@ -59,6 +59,14 @@ export async function demandSound(
   throw new CommandError(`${source} differs from its manifest: ${wrong.join(', ')}`);
 }
 
+/** Why a backup is not sound. */
+export function faultOf(path: string, terminal: Terminal): Promise<string | undefined> {
+  return demandSound(path, path, terminal).then(
+    () => undefined,
+    ({ message }: Error) => message,
+  );
+}
+
 export function demandBackup(path: string, purpose: string): void {
   if (!statSync(path, { throwIfNoEntry: false })?.isFile())
     throw new CommandError(`there is no file ${path} to ${purpose}`);

@@ -7,11 +7,11 @@ import {
   fullest,
   type Holding,
   holdingsIn,
-  type Origin,
   removable,
   storesIn,
 } from '../../backup/lineage.ts';
 import { holdingKey, manifestEnding, manifestPath } from '../../backup/manifest.ts';
+import { originOfPlants, placeOf } from '../../backup/origin.ts';
 import {
   type BackupInSeries,
   formatBackupName,
@@ -25,8 +25,7 @@ import { plantsText } from '../../quantity-text.ts';
 import { fileLocation, type StoreLocation } from '../../store/location.ts';
 import { engineOf, tryLockFile } from '../../stores.ts';
 import { CommandError, type Terminal } from '../command.ts';
-import { compareWithBackup, demandSound, holdsAll } from './check.ts';
-import { originOfPlants, placeOf } from './origin.ts';
+import { compareWithBackup, faultOf, holdsAll } from './check.ts';
 
 /**
  * Keeps other processes from making and thinning backups of the store in the folder, until
@@ -98,15 +97,15 @@ export async function nextName(folder: string, store: string): Promise<{ at: Dat
  * Removes backups that no rule keeps. Each is held by a newer one that stays, and is sound: so the
  * plants of a lost store stay, however many backups of the next one come.
  *
+ * @param series of the store, oldest first
  * @returns `kept` has a sentence for each backup that would have been removed
  */
 export async function thinBackups(
   folder: string,
-  origin: Origin,
+  series: readonly BackupInSeries[],
   rules: Retention,
   terminal: Terminal,
 ): Promise<{ removed: number; kept: string[] }> {
-  const series = backupsOf(origin, await listBackups(folder));
   // The newest was made and checked a moment ago.
   const faults = new Map<BackupInSeries | undefined, string | undefined>([
     [series.at(-1), undefined],
@@ -202,9 +201,12 @@ async function lackedBy(
   const copy = fileLocation(join(folder, chosen.file));
   const compare = async (backup: BackupInSeries): Promise<Holding> => {
     const [path, total] = [join(folder, backup.file), backup.manifest?.plants ?? 0];
-    const found = await compareWithBackup(path, total, copy, terminal).catch(() => undefined);
-    if (found) return holdsAll(found) ? 'held' : 'lacking';
-    terminal.note(`${backup.file} cannot be read, and was not compared.`, 'warning');
+    const found = await compareWithBackup(path, total, copy, terminal).catch(
+      (cause: Error) => cause,
+    );
+    if (!(found instanceof Error)) return holdsAll(found) ? 'held' : 'lacking';
+    const says = `${backup.file} cannot be read, and was not compared (${found.message}).`;
+    terminal.note(says, 'warning');
     return 'damaged';
   };
   const { lacks } = await compareWithSeries(manifest, earlier, compare, known);
@@ -222,11 +224,4 @@ function listCandidates(candidates: readonly BackupInSeries[], { note }: Termina
     const store = `${place ?? 'an unknown place'}, identity ${identity ?? 'unknown'}`;
     note(`${file}  ${createdAt}  ${says}, of the store at ${store}`);
   }
-}
-
-async function faultOf(path: string, terminal: Terminal): Promise<string | undefined> {
-  return demandSound(path, path, terminal).then(
-    () => undefined,
-    ({ message }: Error) => message,
-  );
 }

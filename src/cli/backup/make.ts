@@ -3,27 +3,28 @@ import { basename, join } from 'node:path';
 import {
   backupsOf,
   compareWithSeries,
-  givenUpBy,
+  givenUpIn,
   type Holding,
   hasNewDecision,
-  lastOf,
+  isOwn,
   listHoldings,
   lostOf,
   type Origin,
 } from '../../backup/lineage.ts';
-import { lossText } from '../../backup/loss.ts';
+import { countsText, lossText } from '../../backup/loss.ts';
 import {
   type BackupFigures,
   type Manifest,
   manifestPath,
   manifestText,
 } from '../../backup/manifest.ts';
+import { originOf } from '../../backup/origin.ts';
 import { type BackupInSeries, listBackups, nextInSeries } from '../../backup/series.ts';
 import { type Retention, UsageError } from '../../config/values.ts';
 import { createFileDurably, linkDurably } from '../../disk/files.ts';
 import { limits } from '../../limits.ts';
 import { version } from '../../program.ts';
-import { ageText, isoTime, numberText, plantsText } from '../../quantity-text.ts';
+import { ageText, isoTime } from '../../quantity-text.ts';
 import { StoreError, StoreOpenError } from '../../store/errors.ts';
 import type { PlantFigures } from '../../store/inspection.ts';
 import { fileLocation, type StoreLocation } from '../../store/location.ts';
@@ -31,15 +32,8 @@ import { commandFor, engineOf, openExistingStore, sqliteEngine } from '../../sto
 import { CommandError, type Terminal } from '../command.ts';
 import { demandSame, makeStoreCopy } from '../transfer/store-copy.ts';
 import { refuseStoreFile } from '../transfer/store-files.ts';
-import {
-  compareWithBackup,
-  demandSound,
-  differenceText,
-  holdsAll,
-  inspectBackup,
-} from './check.ts';
+import { compareWithBackup, differenceText, faultOf, holdsAll, inspectBackup } from './check.ts';
 import { claimFolder, nextName, thinBackups, unfinishedPath } from './folder.ts';
-import { originOf } from './origin.ts';
 import { withUnfinishedFolder } from './unfinished-folder.ts';
 
 /** A backup as the command prints it. */
@@ -121,8 +115,11 @@ async function backUpIntoFolder(
       'No older backup was removed: by the clock, which may be wrong, this backup comes ' +
         `${ageText(clockMs - (series.at(-1)?.clockMs ?? 0))} after the one before.`,
     );
+  const newest = { store, at, file: basename(file), clockMs, seriesMs, manifest };
   const thinned =
-    keep && !isFar ? await thinBackups(folder, origin, keep, terminal) : { removed: 0, kept: [] };
+    keep && !isFar
+      ? await thinBackups(folder, [...series, newest], keep, terminal)
+      : { removed: 0, kept: [] };
   warnings.push(...thinned.kept);
   return {
     ...made,
@@ -142,7 +139,7 @@ function openComparison(
   const decides = hasNewDecision(origin, series);
   const warnings: string[] = [];
   const differences = new Map<string, string>();
-  const givenUp = new Set(decides ? givenUpBy(origin, series) : lastOf(origin, series)?.givenUp);
+  const givenUp = new Set(givenUpIn(series, origin));
 
   /** @throws CommandError for a plant that has changed */
   async function compare(copy: string, backup: BackupInSeries): Promise<Holding> {
@@ -155,33 +152,20 @@ function openComparison(
       terminal,
     ).catch((error: Error) => error);
     if (!(found instanceof Error) && holdsAll(found)) return 'held';
-    const fault = await demandSound(path, path, terminal).then(
-      () => undefined,
-      ({ message }: Error) => message,
-    );
+    const fault = await faultOf(path, terminal);
     if (fault !== undefined) {
       warnings.push(`An earlier backup is bad, and stays: ${fault}.`);
       return 'damaged';
     }
     if (found instanceof Error) throw found;
     const difference = differenceText(found, path, location);
-    if (found.taken.count > 0 && isOfSameStore(manifest) && !givenUp.has(file))
+    // Another store in the same place, or a clone, has plants of its own under the ids.
+    if (found.taken.count > 0 && isOwn(manifest, origin) && !givenUp.has(file))
       throw new CommandError(
         `${difference}; no backup was made, and the earlier ones are as they were`,
       );
     differences.set(file, difference);
     return 'lacking';
-  }
-
-  /** Another store in the same place, or a clone, has plants of its own under the ids. */
-  function isOfSameStore(manifest: Manifest | undefined): boolean {
-    const { identity, place } = origin;
-    return identity === manifest?.identity && place === manifest?.place;
-  }
-
-  function differenceOf({ file, manifest }: BackupInSeries, { plants }: BackupFigures): string {
-    const counts = `${file} has ${plantsText(manifest?.plants ?? 0)}, and the store ${numberText(plants)}`;
-    return differences.get(file) ?? counts;
   }
 
   return {
@@ -195,10 +179,10 @@ function openComparison(
       const accepted = lacks.filter((file) => givenUp.has(file));
       const lost = lostOf(lacks, accepted, origin, series);
       const [told] = [...lost.filter(({ file }) => differences.has(file)), ...lost];
-      if (told !== undefined)
-        warnings.push(
-          lossText(location, origin.identity, folder, told, differenceOf(told, figures)),
-        );
+      if (told !== undefined) {
+        const difference = differences.get(told.file) ?? countsText(told, figures.plants);
+        warnings.push(lossText(location, origin.identity, folder, told, difference));
+      }
       const { decidedAtMs } = origin;
       return {
         ...listHoldings({ ...compared, lacks }, series),

@@ -2,16 +2,16 @@ import { createReadStream, createWriteStream, existsSync, statSync } from 'node:
 import { dirname, join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as pause } from 'node:timers/promises';
+import { mergeCommand } from '../../backup/loss.ts';
 import type { BackupFigures } from '../../backup/manifest.ts';
 import type { Values } from '../../config/flags.ts';
 import { UsageError } from '../../config/values.ts';
 import { shortOfSpace } from '../../disk/file-system.ts';
 import { compactTime, isSameFile } from '../../disk/files.ts';
 import { limits } from '../../limits.ts';
-import { shellQuoted } from '../../store/command-text.ts';
 import { resolveEngine } from '../../store/engine.ts';
 import { fileLocation, type PostgresLocation, type SqliteLocation } from '../../store/location.ts';
-import { commandFor, openExistingStore, postgresEngine, sqliteEngine } from '../../stores.ts';
+import { openExistingStore, postgresEngine, sqliteEngine } from '../../stores.ts';
 import { CommandError, command, type Terminal } from '../command.ts';
 import { printFigures } from '../terminal/figures.ts';
 import {
@@ -97,10 +97,9 @@ async function restoreFile(
     noteNewStore(location, terminal);
     return { name: path, figures };
   }
-  const bringNewer = `export --store ${shellQuoted(`sqlite:${replaced}`)} | plant-store import -`;
   terminal.note(
     `The replaced store is kept at ${replaced}. If it has newer plants, bring them with ` +
-      `${commandFor(location, bringNewer)}.`,
+      `${mergeCommand(replaced, location)}.`,
   );
   return { name: path, figures: { ...figures, replaced } };
 }

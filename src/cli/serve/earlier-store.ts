@@ -1,5 +1,6 @@
 import { join, resolve } from 'node:path';
 import { backupsOf } from '../../backup/lineage.ts';
+import { placeOf } from '../../backup/origin.ts';
 import { type BackupInSeries, listBackups } from '../../backup/series.ts';
 import type { Values } from '../../config/flags.ts';
 import { isSystemError } from '../../disk/files.ts';
@@ -7,7 +8,6 @@ import { plantsText } from '../../quantity-text.ts';
 import { shellQuoted } from '../../store/command-text.ts';
 import type { StoreLocation } from '../../store/location.ts';
 import { commandFor, engineOf } from '../../stores.ts';
-import { placeOf } from '../backup/origin.ts';
 import { CommandError } from '../command.ts';
 
 /** Where there is no store. @throws CommandError if none is to be made */

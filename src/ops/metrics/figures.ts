@@ -18,8 +18,6 @@ export interface StoreSources {
   /** Null: this service has made no backup. */
   readonly lastRun: () => LastRun | null;
   readonly plants: () => number | undefined;
-  /** As in `HealthSources`. */
-  readonly loss: (() => string | undefined) | undefined;
   readonly health: Health;
   readonly liveTokens: () => Promise<readonly TokenRecord[]>;
   readonly tokenFigures: TokenFigureTable;
@@ -63,7 +61,7 @@ export async function gatherFigures(sources: FigureSources) {
   const lastRun = sources.lastRun() ?? undefined;
   const nowMs = Date.now();
   const { user, system } = process.cpuUsage();
-  const [{ ready }, sizes, backup, tokens, liveTokens, identity] = await Promise.all([
+  const [{ ready, checks }, sizes, backup, tokens, liveTokens, identity] = await Promise.all([
     sources.health.check(),
     bestEffort(sources.sizes()),
     bestEffort(sources.lastBackup()),
@@ -71,6 +69,7 @@ export async function gatherFigures(sources: FigureSources) {
     bestEffort(sources.liveTokens()),
     bestEffort(store.identity()),
   ]);
+  const ofPlants = checks.find(({ name }) => name === 'plants');
   return {
     httpThreads,
     writers,
@@ -84,7 +83,8 @@ export async function gatherFigures(sources: FigureSources) {
     // Negative after the clock was set back, of which an alert warns.
     backupAgeSeconds: backup && (Date.now() - backup.finishedAtMs) / 1_000,
     missingPlants: backup && missingPlants(backup, plants),
-    plantsAreLost: sources.loss && sources.loss() !== undefined,
+    // Undefined without a folder for backups.
+    plantsAreLost: ofPlants && ofPlants.level === 'warning',
     identity,
     databaseConnections: store.metrics.connections(),
     promisedDisks: store.promise()?.disks,

@@ -5,8 +5,8 @@ import { firstTokenName } from '../location.ts';
 import { applicationId } from './schema.ts';
 
 /**
- * What is left of an earlier store where there is none. A folder with another store has the first
- * token of the other.
+ * The files that are left of an earlier store, for a path without a store. In a folder with another
+ * store, the first token belongs to the other store.
  */
 export function tracesOfSqlite(path: string): Trace[] {
   const folder = dirname(resolve(path));

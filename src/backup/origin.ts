@@ -1,9 +1,9 @@
 import { statSync } from 'node:fs';
-import type { Origin } from '../../backup/lineage.ts';
-import { limits } from '../../limits.ts';
-import { StoreError, StoreOpenError } from '../../store/errors.ts';
-import type { StoreLocation } from '../../store/location.ts';
-import { engineOf, openReader } from '../../stores.ts';
+import { limits } from '../limits.ts';
+import { StoreError, StoreOpenError } from '../store/errors.ts';
+import type { StoreLocation } from '../store/location.ts';
+import { engineOf, openReader } from '../stores.ts';
+import type { Origin } from './lineage.ts';
 
 /** How its backups know a store. @throws StoreOpenError, StoreError */
 export async function originOf(location: StoreLocation): Promise<Origin> {
