@@ -81,6 +81,8 @@ export const limits = {
     drainMs: 10 * second,
     /** At a stop, the answer of a service that has taken the port over. */
     portProbeMs: second,
+    /** Interval at which a start asks systemd for three times as much. */
+    startSignMs: 20 * second,
     /** A SIGINT this long after the first signal ends the process at once. */
     interruptAgainMs: second,
     /** From the stop until open requests of operators are cut. */

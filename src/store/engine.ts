@@ -53,6 +53,8 @@ export interface Engine {
   join(share: StoreShare, options: StoreOptions): Promise<Store>;
   /** @param readMs per read of a database @throws StoreOpenError without a store, StoreError */
   openReader(readMs: number): Promise<StoreReader>;
+  /** Why the disk may lack what the store holds, as a clause. Undefined without a doubt. */
+  doubt(): Promise<string | undefined>;
   /** Checks and counts the plants, also while services write. @throws StoreOpenError, StoreError */
   inspect(readMs: number, onProgress: OnProgress): Promise<Inspection>;
   /**

@@ -48,8 +48,8 @@ export interface PostgresTls {
 
 export const tlsModes = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full'] as const;
 
-/** Endings of the files that SQLite keeps beside a database. */
-export const sqliteCompanions = ['-wal', '-shm', '-journal'];
+/** Endings of the files beside a store: those of SQLite, and the notes about failed syncs. */
+export const sqliteCompanions = ['-wal', '-shm', '-journal', '-sync'];
 
 export const firstTokenName = 'first-start.token';
 

@@ -1,5 +1,14 @@
+import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  constants,
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
@@ -51,6 +60,38 @@ export function mountedFailingDisk(t: TestContext, bytes: number): string | unde
   truncateSync(image, 2 ** 28);
   spawnSync('mkfs.ext4', ['-q', '-F', '-O', '^has_journal', image]);
   return mountIn(t, () => ['-o', 'loop', image])?.at;
+}
+
+/** A disk that gets its room only when something is written to it, as a thin volume does. */
+export function mountedThinDisk(t: TestContext, bytes: number) {
+  const pool = mounted(t, `size=${bytes}`);
+  if (pool === undefined) return undefined;
+  const image = join(pool, 'image');
+  writeFileSync(image, '');
+  truncateSync(image, 2 ** 29);
+  spawnSync('mkfs.ext4', ['-q', '-F', '-O', '^has_journal', image]);
+  const disk = mountIn(t, () => ['-o', 'loop', image]);
+  if (disk === undefined) return undefined;
+  const ballast = join(pool, 'ballast');
+  return {
+    at: disk.at,
+    fill(): void {
+      const write = () => {
+        for (;;) writeFileSync(ballast, Buffer.alloc(4_096), { flag: 'a' });
+      };
+      assert.throws(write, { code: 'ENOSPC' });
+    },
+    makeRoom: () => rmSync(ballast),
+    /** The disk as a power cut at this moment leaves it, mounted at another place. */
+    powerCut(): string {
+      const left = mountIn(t, (folder) => {
+        copyFileSync(image, join(folder, 'image'), constants.COPYFILE_FICLONE);
+        return ['-o', 'loop', join(folder, 'image')];
+      });
+      assert(left);
+      return left.at;
+    },
+  };
 }
 
 function mountIn(

@@ -111,7 +111,7 @@ function leaveRoom(folder: string, bytes: number): void {
 
 /** The store first: without its WAL alone, the store would be made whole. */
 function removeAll(store: string): void {
-  for (const end of ['', '-wal', '-shm']) rmSync(store + end);
+  for (const end of ['', '-wal', '-shm', '-sync']) rmSync(store + end);
 }
 
 const removed: Readonly<Record<string, (store: string) => void>> = {
@@ -139,7 +139,7 @@ for (const [what, remove] of Object.entries(removed)) {
     const again = await startServer(t, server.store, oneThread);
     assert.equal((await create(again.plantsUrl, plant(2))).status, 200);
     assert.equal(await again.stop(), 0);
-    assert.deepEqual(readdirSync(dirname(server.store)), ['plants.db']);
+    assert.deepEqual(readdirSync(dirname(server.store)), ['plants.db', 'plants.db-sync']);
   });
 }
 

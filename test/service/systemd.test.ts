@@ -51,7 +51,10 @@ test('systemd learns when the service is ready, that it lives, and that it stops
   child.kill('SIGTERM');
   await once(child, 'close');
   assert.equal(child.exitCode, 0);
-  assert.match(reports(), /^READY=1(WATCHDOG=1)+STOPPING=1(WATCHDOG=1)*$/);
+  assert.match(
+    reports(),
+    /^(EXTEND_TIMEOUT_USEC=60000000)+READY=1(WATCHDOG=1)+STOPPING=1(WATCHDOG=1)*$/,
+  );
 });
 
 test('a service whose disk hangs gives no sign of life until the disk goes on', {

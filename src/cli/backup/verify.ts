@@ -39,12 +39,14 @@ async function verifyStore(
   json: boolean,
   terminal: Terminal,
 ): Promise<void> {
-  const { name, inspect } = engineOf(location);
+  const { name, inspect, doubt } = engineOf(location);
   const figures = await inspect(limits.cli.readMs, terminal.showProgress);
   terminal.showProgress('');
   if ('fault' in figures)
     throw new CommandError(`the store at ${name} ${figures.fault}; restore it from a backup`);
   printFigures({ file: name }, figures, json, terminal);
+  const says = await doubt();
+  if (says !== undefined) throw new CommandError(`what was read is sound, but ${says}`);
   terminal.note(`The store at ${name} is sound.`, 'good');
 }
 

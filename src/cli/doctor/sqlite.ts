@@ -13,7 +13,7 @@ import { sizeText } from '../../quantity-text.ts';
 import { storeOfPackage } from '../../store/command-text.ts';
 import { StoreError, StoreOpenError } from '../../store/errors.ts';
 import type { SqliteLocation } from '../../store/location.ts';
-import { commandFor, openReader } from '../../stores.ts';
+import { commandFor, openReader, sqliteEngine } from '../../stores.ts';
 import { CommandError } from '../command.ts';
 import { error, type Finding, type NamedFinding, named, ok, storeText, warning } from './check.ts';
 import { descriptors, user } from './machine-checks.ts';
@@ -26,7 +26,12 @@ export async function checkSqlite(
   const store = lookAt(location, userId);
   return [
     ...checkOutside(store),
-    ...named({ folder: folder(store), descriptors: descriptors(), schema: await schema(store) }),
+    ...named({
+      folder: folder(store),
+      descriptors: descriptors(),
+      sync: await sync(location),
+      schema: await schema(store),
+    }),
   ];
 }
 
@@ -64,6 +69,11 @@ function lookAt(location: SqliteLocation, userId: number | undefined) {
       obstacleTo(path) ?? `${(cause as Error).message}; run this as the owner of the store`;
     throw new CommandError(`cannot look at the store at ${resolve(path)}: ${obstacle}`, { cause });
   }
+}
+
+async function sync(location: SqliteLocation): Promise<Finding | undefined> {
+  const says = await sqliteEngine(location).doubt();
+  return says === undefined ? undefined : { level: 'error', says };
 }
 
 async function schema({ location, file: stats }: StoreFile): Promise<Finding> {

@@ -14,6 +14,12 @@ export async function prepareStore(
   terminal: Terminal,
 ): Promise<void> {
   const engine = sqliteEngine(location);
+  // On a thread of its own: a large store takes minutes, and this thread hears signals.
+  if ((await engine.doubt()) !== undefined && (await engine.repair()))
+    log.warn(
+      { store: location.path },
+      'a sync had failed; the disk has everything again that the files of the store say',
+    );
   const schema = await engine.outdatedSchema();
   if (schema === undefined) return;
   // Almost no start needs the backup.

@@ -75,12 +75,15 @@ export const serve = command({
     const signal = terminal.untilSignal().then((name) => ({ signal: name }));
     let readAgain = () => {};
     terminal.onHangup(() => readAgain());
+    const supervisor = systemd(terminal.env, process.pid);
+    using starting = supervisor.isStarting();
     await demandStore(values, log);
     await prepare(log, terminal);
     const backups = await backupsOf(values, terminal, log);
     const service = await startService(config, serviceLog, backups?.desk).catch((error) => {
       throw startError(error, config, terminal.env);
     });
+    starting[Symbol.dispose]();
     for (const { name, says } of warnings) log.warn({ check: name }, says);
     // Outside a terminal, standard output and the log may be one file, which must hold only JSON.
     const isWatched = readable || (format === 'auto' && terminal.width !== undefined);
@@ -97,7 +100,6 @@ export const serve = command({
     readAgain = service.readAgain;
     if (service.storeIsNew && values['new-store'] === 'yes') await noteNewStore(store);
     backups?.start();
-    const supervisor = systemd(terminal.env, process.pid);
     supervisor.isReady();
     supervisor.watch(service.respond);
     const failure = service.failed.then((message) => ({ failure: message }));

@@ -1,5 +1,6 @@
 import { write } from 'node:fs';
 import type { Environment } from '../../config/environment.ts';
+import { limits } from '../../limits.ts';
 
 export type Systemd = ReturnType<typeof systemd>;
 
@@ -14,6 +15,13 @@ export function systemd(env: Environment, pid: number) {
     if (socket !== undefined) write(socket, state, () => undefined);
   };
   return {
+    /** Asks for more time, again and again, until the disposal: an upgrade or a repair takes long. */
+    isStarting(): Disposable {
+      const ask = () => report(`EXTEND_TIMEOUT_USEC=${3_000 * limits.service.startSignMs}`);
+      const asking = setInterval(ask, limits.service.startSignMs);
+      ask();
+      return { [Symbol.dispose]: () => clearInterval(asking) };
+    },
     isReady: () => report('READY=1'),
     isStopping: () => report('STOPPING=1'),
     /**

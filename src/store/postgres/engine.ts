@@ -26,6 +26,7 @@ export function postgresEngine(location: PostgresLocation) {
       (await stores()).openPostgresStore(location, options, mayMake),
     join: async (share, options) => (await stores()).joinPostgresStore(location, share, options),
     openReader: async (readMs) => (await stores()).openPostgresReader(location, readMs),
+    doubt: async () => undefined,
     inspect: async (readMs, onProgress) =>
       (await import('./reader.ts')).inspectPostgres(location, readMs, onProgress),
     backUp: undefined,

@@ -3,6 +3,7 @@ import { measuresIn, observe, secondsBounds, writerLayout } from '../../threads/
 import { prepareCheckpoints } from './checkpoints.ts';
 import { openAgain } from './database.ts';
 import { storeError } from './errors.ts';
+import { openSyncNotes, parts } from './failed-sync.ts';
 import { prepareRescue } from './rescue.ts';
 import { sharedWritesIn } from './shared-writes.ts';
 import type { CheckpointThreadOptions } from './store.ts';
@@ -33,5 +34,5 @@ try {
   shared.lock.release();
   parentPort?.postMessage(`${shared.failure()?.message}; ${rescue()}`);
 } catch (error) {
-  shared.fail(storeError(error));
+  shared.failSync(storeError(error), openSyncNotes(path), parts);
 }

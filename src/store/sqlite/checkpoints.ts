@@ -2,11 +2,12 @@ import { fdatasyncSync, openSync } from 'node:fs';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { limits } from '../../limits.ts';
 import { StoreError } from '../errors.ts';
-import { inTransaction, walBytesKept } from './database.ts';
+import { walBytesKept } from './database.ts';
 import { storeError } from './errors.ts';
 import { pragma } from './schema.ts';
 import type { SharedWrites } from './shared-writes.ts';
 import { prepareTransactions } from './transactions.ts';
+import { inTransaction } from './write-lock.ts';
 
 /**
  * Checkpoints (sqlite.org/wal.html#ckpt) keep the WAL small. SQLite's own checkpoint would run

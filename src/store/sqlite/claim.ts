@@ -6,6 +6,7 @@ import { StoreOpenError } from '../errors.ts';
 import { sqliteCompanions } from '../location.ts';
 import { isThere, opening } from './database.ts';
 import { isNoDatabase, SQLITE_BUSY, SQLITE_READONLY, sqliteCode } from './errors.ts';
+import { demandSynced } from './repair.ts';
 import { schemaVersionOf } from './schema.ts';
 
 /**
@@ -28,6 +29,7 @@ export function claimSqliteStore(path: string, mayHoldPlants: boolean) {
 /** @returns undefined for a file that is no database, which cannot be locked */
 function openAlone(path: string, mayHoldPlants: boolean): DatabaseSync | undefined {
   if (!isDatabase(path, mayHoldPlants)) return undefined;
+  demandSynced(path);
   const db = new DatabaseSync(path);
   try {
     // Leaving WAL mode needs sole access. A service that opens the file now fails to enter WAL

@@ -5,9 +5,8 @@ import { nearestExisting } from '../../disk/file-system.ts';
 import { isSystemError, makeFile, makeFolderDurably } from '../../disk/files.ts';
 import { obstacleTo, obstacleToRoom } from '../../disk/obstacle.ts';
 import { limits } from '../../limits.ts';
-import { intervalText } from '../../quantity-text.ts';
 import { commandOn, shellQuoted, storeOfPackage } from '../command-text.ts';
-import { StoreError, StoreOpenError } from '../errors.ts';
+import { StoreOpenError } from '../errors.ts';
 import { defaultStorePath } from '../location.ts';
 import { demandNewest } from '../schema-version.ts';
 import {
@@ -19,7 +18,9 @@ import {
   sqliteCode,
 } from './errors.ts';
 import { openMs, openToRead, type ReadFile } from './read-file.ts';
+import { demandSynced } from './repair.ts';
 import { makeTables, refuseSchemaFault, schemaVersionOf } from './schema.ts';
+import { inTransaction, retryWhileBusy } from './write-lock.ts';
 
 /**
  * @throws StoreOpenError if there is no store, or it is not writable, damaged, of another schema,
@@ -34,6 +35,7 @@ export function openForWriting(path: string, mayMake: boolean) {
       // the same mode.
       makeFile(path, 0o600);
     }
+    const { demandClosed } = demandSynced(path);
     const db = new DatabaseSync(path, { timeout: openMs });
     const version = schemaVersionOf(db, path);
     if (version === 0 && !mayMake) throw noStore(path);
@@ -51,9 +53,9 @@ export function openForWriting(path: string, mayMake: boolean) {
     };
     const isNew = version === 0 && inTransaction(db, openMs, make);
     refuseDamage(db, path);
-    syncByCheckpoint(db);
+    checkpointAtStart(db);
     prepareWrites(db);
-    return { db, isNew };
+    return { db, isNew, demandClosed };
   });
 }
 
@@ -70,15 +72,12 @@ function prepareWrites(db: DatabaseSync): void {
   db.exec('PRAGMA synchronous = NORMAL; PRAGMA busy_timeout = 0');
 }
 
-/**
- * After a failed sync, Linux takes pages for written that the disk does not have. A checkpoint
- * writes these pages again, into the file of the store, before a retry is answered from them.
- */
-function syncByCheckpoint(db: DatabaseSync): void {
+/** The file of a new store has its tables then, and what a killed process has left in the WAL. */
+function checkpointAtStart(db: DatabaseSync): void {
   try {
     db.exec('PRAGMA wal_checkpoint(PASSIVE)');
   } catch (error) {
-    // The WAL is synced by then, and keeps the pages that found no space in the file.
+    // The WAL keeps the pages that found no space in the file.
     if (sqliteCode(error) !== SQLITE_FULL) throw error;
   }
 }
@@ -183,69 +182,6 @@ export function openForReading(path: string): ReadFile {
 }
 
 /**
- * Runs `change` in a transaction, or rolls it back and throws. With `synchronous=FULL`, the
- * transaction is durable on return.
- *
- * Tries every millisecond: SQLite's busy handler backs off to 100 ms, and may never meet the short
- * gaps of a writer under full load.
- */
-export function inTransaction<T>(db: DatabaseSync, lockMs: number, change: () => T): T {
-  retryWhileBusy(
-    lockMs,
-    () => db.exec('BEGIN IMMEDIATE'),
-    () => lockedFor(lockMs),
-  );
-  return commitOrRollBack(db, change);
-}
-
-/** @returns false if another process has the lock of the store */
-export function tryBegin(db: DatabaseSync): boolean {
-  try {
-    db.exec('BEGIN IMMEDIATE');
-    return true;
-  } catch (error) {
-    if (sqliteCode(error) !== SQLITE_BUSY) throw error;
-    return false;
-  }
-}
-
-export function lockedFor(lockMs: number): StoreError {
-  return new StoreError(
-    'unavailable',
-    `another process has kept the store locked for ${intervalText(lockMs)}`,
-  );
-}
-
-/** Ends the transaction that has begun. */
-export function commitOrRollBack<T>(db: DatabaseSync, change: () => T): T {
-  try {
-    const result = change();
-    db.exec('COMMIT');
-    return result;
-  } catch (error) {
-    // After some errors SQLite has already rolled back.
-    if (db.isTransaction) db.exec('ROLLBACK');
-    throw error;
-  }
-}
-
-/** Tries every millisecond, for at most `lockMs`. @param locked makes the error to throw then */
-function retryWhileBusy<T>(lockMs: number, work: () => T, locked?: () => Error): T {
-  const deadline = performance.now() + lockMs;
-  for (;;) {
-    try {
-      return work();
-    } catch (error) {
-      if (sqliteCode(error) !== SQLITE_BUSY) throw error;
-      if (performance.now() > deadline) throw locked?.() ?? error;
-      Atomics.wait(pause, 0, 0, 1);
-    }
-  }
-}
-
-const pause = new Int32Array(new SharedArrayBuffer(4));
-
-/**
  * Turns errors of SQLite and of the file system into messages for the operator.
  *
  * @param mode of access(2): the access that the caller needs
@@ -285,7 +221,8 @@ function obstacleToStore(path: string, mode: number, error: unknown): string | u
     obstacleTo(path, mode) ??
     folderAt(path) ??
     obstacleTo(`${file}-wal`, mode) ??
-    obstacleTo(`${file}-shm`, mode);
+    obstacleTo(`${file}-shm`, mode) ??
+    obstacleTo(`${file}-sync`, mode);
   if (obstacle !== undefined || !(mayBeLackOfRoom(error) || isSystemError(error))) return obstacle;
   return obstacleToRoom(nearestExisting(dirname(file)), limits.sqlite.startBytes);
 }

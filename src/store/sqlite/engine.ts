@@ -38,6 +38,9 @@ export function sqliteEngine({ path }: SqliteLocation) {
     open: async ({ callMs }, mayMake) => (await stores()).openSqliteStore(path, callMs, mayMake),
     join: async (share, { callMs }) => (await stores()).joinSqliteStore(path, share, callMs),
     openReader: async () => (await import('./reader.ts')).openSqliteReader(path),
+    doubt: async () => (await import('./failed-sync.ts')).doubtOf(path),
+    /** Repairs the files after a failed sync. @returns whether there was one @throws StoreError */
+    repair: async () => (await tasks()).runTask<boolean>({ task: 'repair the store', path }),
     inspect: async (_, onProgress) =>
       (await tasks()).runTask({ task: 'read the store', path }, onProgress),
     backUp: async (copyPath, onProgress) =>

@@ -15,8 +15,8 @@ import { limits } from '../../limits.ts';
 import { intervalText } from '../../quantity-text.ts';
 import { shellQuoted } from '../command-text.ts';
 import { tryCheckpoint } from './checkpoints.ts';
-import { inTransaction } from './database.ts';
 import { pragma } from './schema.ts';
+import { inTransaction } from './write-lock.ts';
 
 /**
  * Prepares to save a store whose files are removed or replaced while this process has them open:

@@ -2,6 +2,7 @@ import { limits } from '../../limits.ts';
 import { sizeText } from '../../quantity-text.ts';
 import { change, sharedLock } from '../../threads/shared-lock.ts';
 import { StoreError } from '../errors.ts';
+import type { Part, SyncNotes } from './failed-sync.ts';
 
 export type SharedWrites = ReturnType<typeof sharedWritesIn>;
 
@@ -89,6 +90,10 @@ export function sharedWritesIn(memory: SharedArrayBuffer) {
       Atomics.notify(cells, failedCell);
       tellNews();
       if (areFilesGone) wakeCheckpoints();
+    },
+    failSync(error: StoreError, notes: SyncNotes, failed: readonly Part[]): void {
+      notes.add(failed);
+      this.fail(error);
     },
     areFilesGone: () => Atomics.load(cells, goneCell) === 1,
     /** Resolves with the reason of the failure, on a thread with an event loop. */

@@ -10,6 +10,7 @@ import { openForReading } from './database.ts';
 import { SQLITE_CORRUPT, SQLITE_NOTADB, sqliteCode } from './errors.ts';
 import { openToRead, type ReadFile } from './read-file.ts';
 import { identityIn, pagesOf } from './reader.ts';
+import { demandSynced } from './repair.ts';
 import { applicationId, pragma, releasedVersions, schemaFaultOf } from './schema.ts';
 import { runSteps } from './steps.ts';
 import type { Report, Task } from './tasks.ts';
@@ -35,7 +36,8 @@ function failureOf(error: unknown): string {
   return `cannot ${task.task}${destination} (${(error as Error).message})`;
 }
 
-function perform({ task, path, copyPath }: Task, onProgress: OnProgress) {
+async function perform({ task, path, copyPath }: Task, onProgress: OnProgress) {
+  if (task === 'repair the store') return demandSynced(path).isRepaired;
   if (copyPath !== undefined) return backUp(path, copyPath, onProgress);
   return inspectFile(
     () => (task === 'read the store' ? openForReading(path) : openToRead(path)),

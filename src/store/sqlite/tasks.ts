@@ -4,7 +4,7 @@ import type { OnProgress, Standing } from '../inspection.ts';
 
 /** A task of `task-thread.ts`, and its messages. */
 export interface Task {
-  readonly task: 'copy the store' | 'read the store' | 'read the file';
+  readonly task: 'copy the store' | 'read the store' | 'read the file' | 'repair the store';
   readonly path: string;
   readonly copyPath?: string;
 }
@@ -18,7 +18,7 @@ export type Report =
  *
  * @throws StoreError
  */
-export function runTask<T>(task: Task, onProgress: OnProgress): Promise<T> {
+export function runTask<T>(task: Task, onProgress: OnProgress = () => undefined): Promise<T> {
   const thread = startThread('task-thread', { workerData: task });
   return new Promise((resolve, reject) => {
     thread.on('message', (report: Report) => {

@@ -1,15 +1,18 @@
 import { DatabaseSync } from 'node:sqlite';
 import { limits } from '../../limits.ts';
 import { schemaVersion, tokenUpgrade, versionOfTwo } from '../schema-version.ts';
-import { inTransaction, isThere, opening, setDurability } from './database.ts';
+import { isThere, opening, setDurability } from './database.ts';
 import { rowsOf } from './plant-rows.ts';
 import { openMs } from './read-file.ts';
+import { demandSynced } from './repair.ts';
 import { makeTables, refuseSchemaFault, schemaVersionOf } from './schema.ts';
+import { inTransaction } from './write-lock.ts';
 
 /** @returns the version of an older schema; otherwise undefined @throws StoreOpenError */
 export function outdatedSchemaOfSqlite(path: string): number | undefined {
   return opening(path, () => {
     if (!isThere(path)) return undefined;
+    demandSynced(path);
     // Not read-only: after a power cut, SQLite may have to roll a change back.
     using db = new DatabaseSync(path, { timeout: openMs });
     // The last connection checkpoints when it closes.
@@ -27,6 +30,7 @@ export function outdatedSchemaOfSqlite(path: string): number | undefined {
  */
 export function upgradeSqlite(path: string): void {
   opening(path, () => {
+    demandSynced(path);
     using db = new DatabaseSync(path, { timeout: openMs });
     setDurability(db);
     inTransaction(db, openMs, () => {

@@ -4,9 +4,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { identityOf } from '../../disk/files.ts';
 import { StoreError } from '../errors.ts';
-import { commitOrRollBack, lockedFor, tryBegin } from './database.ts';
 import { storeError } from './errors.ts';
+import { openSyncNotes, parts } from './failed-sync.ts';
 import type { SharedWrites } from './shared-writes.ts';
+import { commitOrRollBack, lockedFor, tryBegin } from './write-lock.ts';
 
 const sync = promisify(fdatasync);
 
@@ -35,6 +36,7 @@ export function openWriter(
   const descriptor = openSync(walPath, 'r+');
   const identity = identityOf(path);
   const walIdentity = identityOf(walPath);
+  const notes = openSyncNotes(path);
   const underWay = new Set<Promise<void>>();
 
   /**
@@ -68,7 +70,7 @@ export function openWriter(
       return { result: commitOrRollBack(db, change), commit: shared.numberCommit() };
     } catch (cause) {
       const error = storeError(cause);
-      if (error.failure === 'fatal') shared.fail(error);
+      if (error.failure === 'fatal') shared.failSync(error, notes, parts);
       throw error;
     } finally {
       await syncIfLast();
@@ -80,7 +82,7 @@ export function openWriter(
   async function syncIfLast(): Promise<void> {
     if (!shared.mustSync()) return;
     const error = await syncError();
-    if (error) shared.fail(error);
+    if (error) shared.failSync(error, notes, ['WAL']);
     else if (!failIfGone()) shared.noteSynced();
   }
 
@@ -118,6 +120,7 @@ export function openWriter(
       await Promise.all(underWay);
       failIfGone();
       closeSync(descriptor);
+      notes[Symbol.dispose]();
     },
   };
 }
