@@ -48,8 +48,11 @@ export interface PostgresTls {
 
 export const tlsModes = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full'] as const;
 
-/** Endings of the files beside a store: those of SQLite, and the notes about failed syncs. */
-export const sqliteCompanions = ['-wal', '-shm', '-journal', '-sync'];
+/** Endings of the files that SQLite keeps beside a database. */
+export const sqliteCompanions = ['-wal', '-shm', '-journal'];
+
+/** Ending of the file with notes about failed syncs, beside a store. */
+export const syncNotesEnding = '-sync';
 
 export const firstTokenName = 'first-start.token';
 

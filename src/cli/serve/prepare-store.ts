@@ -14,8 +14,10 @@ export async function prepareStore(
   terminal: Terminal,
 ): Promise<void> {
   const engine = sqliteEngine(location);
-  // On a thread of its own: a large store takes minutes, and this thread hears signals.
-  if ((await engine.doubt()) !== undefined && (await engine.repair()))
+  // A crash leaves a WAL. On a thread of its own: a large store takes minutes, and this thread hears
+  // signals.
+  const isInDoubt = engine.walBytes() > 0 || (await engine.doubt()) !== undefined;
+  if (isInDoubt && (await engine.repair()))
     log.warn(
       { store: location.path },
       'a sync had failed; the disk has everything again that the files of the store say',

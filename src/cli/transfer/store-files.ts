@@ -2,7 +2,12 @@ import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { basename } from 'node:path';
 import { manifestEnding } from '../../backup/manifest.ts';
 import { forReading, isSameFile, withoutLinks } from '../../disk/files.ts';
-import { firstTokenName, type StoreLocation, sqliteCompanions } from '../../store/location.ts';
+import {
+  firstTokenName,
+  type StoreLocation,
+  sqliteCompanions,
+  syncNotesEnding,
+} from '../../store/location.ts';
 import { engineOf } from '../../stores.ts';
 import { CommandError } from '../command.ts';
 
@@ -26,7 +31,7 @@ function reasonToKeep(path: string, store: StoreLocation): string | undefined {
   if (isOfSqlite(path)) return 'is a store, a backup, or a file that SQLite keeps beside one';
   const target = withoutLinks(path);
   if (basename(target) === firstTokenName) return 'is where a store keeps its first token';
-  const ending = [...sqliteCompanions, manifestEnding].find(
+  const ending = [...sqliteCompanions, syncNotesEnding, manifestEnding].find(
     (one) => target.endsWith(one) && isOfSqlite(target.slice(0, -one.length)),
   );
   return ending && `belongs to ${target.slice(0, -ending.length)}`;

@@ -7,7 +7,7 @@ import { obstacleTo, obstacleToRoom } from '../../disk/obstacle.ts';
 import { limits } from '../../limits.ts';
 import { commandOn, shellQuoted, storeOfPackage } from '../command-text.ts';
 import { StoreOpenError } from '../errors.ts';
-import { defaultStorePath } from '../location.ts';
+import { defaultStorePath, syncNotesEnding } from '../location.ts';
 import { demandNewest } from '../schema-version.ts';
 import {
   mayBeLackOfRoom,
@@ -222,7 +222,7 @@ function obstacleToStore(path: string, mode: number, error: unknown): string | u
     folderAt(path) ??
     obstacleTo(`${file}-wal`, mode) ??
     obstacleTo(`${file}-shm`, mode) ??
-    obstacleTo(`${file}-sync`, mode);
+    obstacleTo(file + syncNotesEnding, mode);
   if (obstacle !== undefined || !(mayBeLackOfRoom(error) || isSystemError(error))) return obstacle;
   return obstacleToRoom(nearestExisting(dirname(file)), limits.sqlite.startBytes);
 }

@@ -4,7 +4,12 @@ import { basename, dirname, extname, join, resolve } from 'node:path';
 import { compactTime, withoutLinks } from '../../disk/files.ts';
 import type { Engine } from '../engine.ts';
 import type { Inspection, OnProgress } from '../inspection.ts';
-import { firstTokenName, type SqliteLocation, sqliteCompanions } from '../location.ts';
+import {
+  firstTokenName,
+  type SqliteLocation,
+  sqliteCompanions,
+  syncNotesEnding,
+} from '../location.ts';
 
 /** Modules are loaded on use: a short command loads no store. */
 export function sqliteEngine({ path }: SqliteLocation) {
@@ -23,7 +28,7 @@ export function sqliteEngine({ path }: SqliteLocation) {
     firstTokenFile,
     backupName: basename(path, extname(path)),
     place: `${hostname()}:${resolve(path)}`,
-    files: () => [...['', ...sqliteCompanions].map(fileWith), firstTokenFile],
+    files: () => [...['', ...sqliteCompanions, syncNotesEnding].map(fileWith), firstTokenFile],
     walBytes() {
       if (!existsSync(path)) return 0;
       return statSync(fileWith('-wal'), { throwIfNoEntry: false })?.size ?? 0;
@@ -39,7 +44,7 @@ export function sqliteEngine({ path }: SqliteLocation) {
     join: async (share, { callMs }) => (await stores()).joinSqliteStore(path, share, callMs),
     openReader: async () => (await import('./reader.ts')).openSqliteReader(path),
     doubt: async () => (await import('./failed-sync.ts')).doubtOf(path),
-    /** Repairs the files after a failed sync. @returns whether there was one @throws StoreError */
+    /** Repairs the files after a failed sync. @returns whether the disk lacked pages @throws StoreError */
     repair: async () => (await tasks()).runTask<boolean>({ task: 'repair the store', path }),
     inspect: async (_, onProgress) =>
       (await tasks()).runTask({ task: 'read the store', path }, onProgress),

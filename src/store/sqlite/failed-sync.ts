@@ -11,6 +11,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { withoutLinks } from '../../disk/files.ts';
+import { syncNotesEnding } from '../location.ts';
 
 /** The files of a store that are synced. */
 export const parts = ['store', 'WAL'] as const;
@@ -89,7 +90,7 @@ function line(text: string): string {
 }
 
 function notesOf(path: string): string {
-  return `${withoutLinks(path)}-sync`;
+  return withoutLinks(path) + syncNotesEnding;
 }
 
 /** As SQLite does for its files, a new file gets the mode of the store, and from root its owner. */

@@ -5,31 +5,33 @@ import { promisify } from 'node:util';
 import { isErrno } from '../../disk/files.ts';
 import { limits } from '../../limits.ts';
 import { StoreError, StoreOpenError } from '../errors.ts';
-import { failedSyncsOf, fileOf, openSyncNotes, parts } from './failed-sync.ts';
+import { failedSyncsOf, fileOf, openSyncNotes, type Part, parts } from './failed-sync.ts';
 import { openMs } from './read-file.ts';
 import { type Frames, framesIn } from './wal.ts';
-import { inTransaction } from './write-lock.ts';
+import { inTransaction, lockedFor } from './write-lock.ts';
 
 /**
  * Makes sure that the disk has what the files of a store say. Call it before SQLite opens the store
  * for writing: Linux reports a failure of its own writing to one descriptor only, here to the first.
  * On other systems it does nothing.
  *
+ * @param mayBeCrash also compares after a crash, which may have come before the note
  * @throws StoreOpenError
  */
-export function demandSynced(path: string) {
+export function demandSynced(path: string, mayBeCrash = false) {
   // Never closed: that would end the locks that SQLite has on the file, in the whole process.
   const descriptors = parts.map((part) => openIfThere(fileOf(path, part)));
   const failed = new Set(failedSyncsOf(path));
   for (const [index, part] of parts.entries()) if (!isSynced(descriptors[index])) failed.add(part);
-  if (failed.size > 0) {
+  let repairedBlocks = 0;
+  if (failed.size > 0 || mayBeCrash) {
     using notes = openSyncNotes(path);
     notes.add(failed);
-    repair(path, failed.has('store'));
+    repairedBlocks = repair(path, failed);
     notes.clear();
   }
   return {
-    isRepaired: failed.size > 0,
+    isRepaired: failed.size > 0 || repairedBlocks > 0,
     /**
      * Call it after the last connection of this process is closed: SQLite checkpoints then, and
      * reports no error.
@@ -80,10 +82,12 @@ function isSynced(descriptor: number | undefined): boolean {
  * store. So the next start may try again. The connections stay open then: the last one of a process
  * would checkpoint when it closes.
  */
-function repair(path: string, isStore: boolean): void {
+function repair(path: string, failed: ReadonlySet<Part>): number {
   const connections = [new DatabaseSync(path), new DatabaseSync(path)] as const;
+  const [lock, other] = connections;
+  let blocks: number;
   try {
-    repairBy(path, isStore, ...connections);
+    blocks = inTransaction(lock, openMs, () => repairBy(path, failed, other));
   } catch (cause) {
     unfinished.push(...connections);
     throw new StoreOpenError(
@@ -95,39 +99,49 @@ function repair(path: string, isStore: boolean): void {
     );
   }
   for (const connection of connections) connection.close();
+  return blocks;
 }
 
 /** Keeps connections from the garbage collection, which would close them. */
 const unfinished: DatabaseSync[] = [];
 
-function repairBy(path: string, isStore: boolean, lock: DatabaseSync, other: DatabaseSync): void {
-  inTransaction(lock, openMs, () => {
-    const wal = fileOf(path, 'WAL');
-    holdOnDisk(wal);
-    const frames = framesIn(wal);
-    if (frames.pages.length < checkpoint(other, 'NOOP').log)
-      throw new Error(
-        'the WAL has lost pages that other programs count on; end all programs that have the ' +
-          `store open ("fuser ${wal}" finds them)`,
-      );
-    if (!isStore) return;
-    let copied: number;
-    do {
-      ({ copied } = checkpoint(other, 'PASSIVE'));
-      holdOnDisk(fileOf(path, 'store'), withFrames(wal, frames, copied));
-    } while (checkpoint(other, 'PASSIVE').copied !== copied);
-  });
+/** @returns the number of blocks that the disk lacked */
+function repairBy(path: string, failed: ReadonlySet<Part>, db: DatabaseSync): number {
+  const { log, copied } = checkpoint(db, 'NOOP');
+  // After a crash, no frame counts as copied.
+  if (failed.size === 0 && (log <= 0 || copied > 0)) return 0;
+  const [store, wal] = [fileOf(path, 'store'), fileOf(path, 'WAL')];
+  let blocks = holdOnDisk(wal);
+  const frames = framesIn(wal);
+  if (frames.pages.length < log)
+    throw new Error(
+      'the WAL has lost pages that other programs count on; end all programs that have the ' +
+        `store open ("fuser ${wal}" finds them)`,
+    );
+  if (failed.size === 1 && failed.has('WAL')) return blocks;
+  const isWhole = failed.has('store');
+  for (let before = -1; ; ) {
+    const { copied } = checkpoint(db, 'PASSIVE');
+    if (copied === before) return blocks;
+    before = copied;
+    blocks += holdOnDisk(
+      store,
+      isWhole ? wholeFile() : rangesOf(frames),
+      withFrames(wal, frames, copied),
+    );
+  }
 }
 
 /** Frames of the WAL, and those of them that are in the store (sqlite.org/pragma.html). */
 function checkpoint(db: DatabaseSync, mode: 'NOOP' | 'PASSIVE') {
-  const row = db.prepare(`PRAGMA wal_checkpoint(${mode})`).get();
-  if (row?.['busy'] !== 0) throw new Error('another program makes a checkpoint');
-  return { log: Number(row['log']), copied: Number(row['checkpointed']) };
+  const deadline = performance.now() + openMs;
+  for (;;) {
+    const row = db.prepare(`PRAGMA wal_checkpoint(${mode})`).get();
+    if (row?.['busy'] === 0)
+      return { log: Number(row['log']), copied: Number(row['checkpointed']) };
+    if (performance.now() > deadline) throw lockedFor(openMs);
+  }
 }
-
-/** Unit of the comparison, and of what is written. The sectors of disks are not larger. */
-const blockBytes = 4_096;
 
 /** Puts the copied pages of the WAL in the place of what was read from the store. */
 function withFrames(wal: string, { pageBytes, pages, pageAt }: Frames, copied: number) {
@@ -141,23 +155,46 @@ function withFrames(wal: string, { pageBytes, pages, pageAt }: Frames, copied: n
   };
 }
 
+/** A place in a file, and bytes. Both are multiples of `blockBytes`. */
+type Range = readonly [at: number, bytes: number];
+
+/** Unit of the comparison, and of what is written. The sectors of disks are not larger. */
+const blockBytes = 4_096;
+
+function* wholeFile(): Generator<Range> {
+  for (let at = 0; ; at += limits.disk.chunkBytes) yield [at, limits.disk.chunkBytes];
+}
+
+/** Where the pages of the WAL are in the store. */
+function* rangesOf({ pages, pageBytes }: Frames): Generator<Range> {
+  const bytes = Math.max(pageBytes, blockBytes);
+  const places = pages.map((page) => Math.floor(((page - 1) * pageBytes) / bytes) * bytes);
+  for (const at of new Set(places.sort((one, other) => one - other))) yield [at, bytes];
+}
+
 /**
  * Makes the disk hold what a file says. O_DIRECT reads from and writes to the disk itself (open(2)).
  * On ext4, a page whose first write has failed is not on the disk even after it was written again,
  * and synced, in the usual way.
  *
+ * @param ranges ascending
  * @param correct changes what was read from the file
+ * @returns the number of blocks that the disk lacked
  */
-function holdOnDisk(file: string, correct = (_chunk: Buffer, _at: number) => {}): void {
+function holdOnDisk(
+  file: string,
+  ranges = wholeFile(),
+  correct = (_chunk: Buffer, _at: number) => {},
+): number {
   const cached = openIfThere(file, constants.O_RDWR);
-  if (cached === undefined) return;
+  if (cached === undefined) return 0;
   const direct = openSync(file, constants.O_RDWR | constants.O_DIRECT);
   const wanted = Buffer.alloc(limits.disk.chunkBytes);
   // O_DIRECT needs memory at the beginning of a page, where V8 puts a buffer that can grow.
   const onDisk = Buffer.from(new ArrayBuffer(wanted.length, { maxByteLength: wanted.length }));
 
   function differing(at: number, bytes: number): number[] {
-    readSync(direct, onDisk, 0, onDisk.length, at);
+    readSync(direct, onDisk, 0, Math.ceil(bytes / blockBytes) * blockBytes, at);
     const blocks: number[] = [];
     for (let block = 0; block < bytes; block += blockBytes) {
       const end = Math.min(block + blockBytes, bytes);
@@ -177,15 +214,18 @@ function holdOnDisk(file: string, correct = (_chunk: Buffer, _at: number) => {})
     }
   }
 
-  for (let at = 0; ; at += wanted.length) {
-    const bytes = readSync(cached, wanted, 0, wanted.length, at);
+  let lacked = 0;
+  for (const [at, length] of ranges) {
+    const bytes = readSync(cached, wanted, 0, length, at);
     if (bytes === 0) break;
-    wanted.fill(0, bytes);
+    wanted.fill(0, bytes, length);
     correct(wanted.subarray(0, bytes), at);
     const blocks = differing(at, bytes);
     for (const block of blocks) rewrite(at, block, bytes);
     if (blocks.length > 0 && differing(at, bytes).length > 0)
       throw new Error(`the disk does not keep what is written to ${file}`);
+    lacked += blocks.length;
   }
   fdatasyncSync(cached);
+  return lacked;
 }

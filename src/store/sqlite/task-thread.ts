@@ -37,7 +37,7 @@ function failureOf(error: unknown): string {
 }
 
 async function perform({ task, path, copyPath }: Task, onProgress: OnProgress) {
-  if (task === 'repair the store') return demandSynced(path).isRepaired;
+  if (task === 'repair the store') return demandSynced(path, true).isRepaired;
   if (copyPath !== undefined) return backUp(path, copyPath, onProgress);
   return inspectFile(
     () => (task === 'read the store' ? openForReading(path) : openToRead(path)),
