@@ -1,13 +1,17 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import {
+  closeSync,
   constants,
   copyFileSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
+  readSync,
   rmSync,
   truncateSync,
   writeFileSync,
+  writeSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -39,13 +43,15 @@ export function mountedDisk(
     return ['-o', 'loop,errors=remount-ro', image];
   });
   if (disk === undefined) return undefined;
-  const device = spawnSync('findmnt', ['-n', '-o', 'SOURCE', disk.at], { encoding: 'utf8' })
-    .stdout.trim()
-    .replace('/dev/', '');
   return {
     ...disk,
-    breakDisk: () => writeFileSync(`/sys/fs/ext4/${device}/trigger_fs_error`, '1'),
+    breakDisk: () => writeFileSync(`/sys/fs/ext4/${deviceOf(disk.at)}/trigger_fs_error`, '1'),
   };
+}
+
+function deviceOf(mountPoint: string): string {
+  const args = ['-n', '-o', 'SOURCE', mountPoint];
+  return spawnSync('findmnt', args, { encoding: 'utf8' }).stdout.trim().replace('/dev/', '');
 }
 
 /**
@@ -62,16 +68,44 @@ export function mountedFailingDisk(t: TestContext, bytes: number): string | unde
   return mountIn(t, () => ['-o', 'loop', image])?.at;
 }
 
-/** A disk that gets its room only when something is written to it, as a thin volume does. */
+/**
+ * A disk that gets its room only when something is written to it, as a thin volume does. The journal
+ * and the tables of the file system have their room.
+ */
 export function mountedThinDisk(t: TestContext, bytes: number) {
   const pool = mounted(t, `size=${bytes}`);
   if (pool === undefined) return undefined;
   const image = join(pool, 'image');
   writeFileSync(image, '');
-  truncateSync(image, 2 ** 29);
-  spawnSync('mkfs.ext4', ['-q', '-F', '-O', '^has_journal', image]);
+  // One group of blocks, which has its tables in front.
+  truncateSync(image, 2 ** 27);
+  spawnSync('mkfs.ext4', [
+    '-q',
+    '-F',
+    '-b',
+    '4096',
+    '-J',
+    'size=4',
+    '-N',
+    '1024',
+    '-E',
+    'lazy_itable_init=0',
+    image,
+  ]);
+  const { stdout } = spawnSync('debugfs', ['-R', 'blocks <8>', image], { encoding: 'utf8' });
+  const journal = stdout.trim().split(' ').map(Number);
+  const tables = Array.from({ length: 256 }, (_, index) => index);
+  const descriptor = openSync(image, 'r+');
+  const block = Buffer.alloc(4_096);
+  for (const number of [...tables, ...journal]) {
+    readSync(descriptor, block, 0, block.length, number * block.length);
+    writeSync(descriptor, block, 0, block.length, number * block.length);
+  }
+  closeSync(descriptor);
   const disk = mountIn(t, () => ['-o', 'loop', image]);
   if (disk === undefined) return undefined;
+  // The loop driver takes a write for done of which the pool takes only the first pages.
+  writeFileSync(`/sys/block/${deviceOf(disk.at)}/queue/max_sectors_kb`, '4');
   const ballast = join(pool, 'ballast');
   return {
     at: disk.at,

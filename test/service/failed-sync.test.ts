@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
+import { withLimits } from '../helpers/faults.ts';
 import { startLitestream, whyNoLitestream } from '../helpers/litestream.ts';
 import { mountedThinDisk } from '../helpers/mounts.ts';
 import {
@@ -13,6 +15,7 @@ import {
   runProgram,
   startServer,
   temporaryFolder,
+  token,
 } from '../helpers/program.ts';
 import { done, on, runHere } from '../helpers/run-here.ts';
 
@@ -21,8 +24,8 @@ import { done, on, runHere } from '../helpers/run-here.ts';
  * not count on pages that only the memory has: then a power cut loses them.
  */
 
-/** Creates plants of some 10 KB, until a create fails or there are so many. @returns their ids */
-async function createUntil(plantsUrl: string, from: number, plants: number): Promise<number[]> {
+/** Creates plants until a create fails, or there are so many. @returns the acknowledged ids */
+async function createUntil(plantsUrl: string, from: number, plants: number, bytes = 10_000) {
   const acknowledged: number[] = [];
   let id = from;
   let isOver = false;
@@ -31,7 +34,7 @@ async function createUntil(plantsUrl: string, from: number, plants: number): Pro
       const mine = (id += 1);
       const reply = await create(plantsUrl, {
         id: mine,
-        name: `${mine}`.padEnd(10_000, 'x'),
+        name: `${mine}`.padEnd(bytes, 'x'),
       }).catch(() => undefined);
       if (reply?.status === 200) acknowledged.push(mine);
       else isOver = true;
@@ -51,9 +54,12 @@ async function failSync(
   whenOpen: (store: string) => Promise<unknown> = async () => undefined,
 ) {
   const store = join(disk.at, 'plants.db');
-  const { child, plantsUrl, stderr } = await startServer(t, store, oneThread);
-  // After a checkpoint, the WAL has its room, and the store grows on.
-  const before = await createUntil(plantsUrl, 0, what === 'WAL' ? 20 : 800);
+  // The WAL grows; or it has room, and begins again and again, while the store grows.
+  const often = what === 'store' ? withLimits({ sqlite: { checkpointPages: 20 } }) : {};
+  const variables = { PLANT_STORE_TOKEN: token, ...often };
+  const { child, plantsUrl, stderr } = await startServer(t, store, oneThread, variables);
+  const large = what === 'store' ? await createUntil(plantsUrl, 5_000, 1, 900_000) : [];
+  const before = [...large, ...(await createUntil(plantsUrl, 0, 20))];
   await whenOpen(store);
   disk.fill();
   const exit = once(child, 'exit');
@@ -85,7 +91,7 @@ type Other = (t: TestContext, store: string) => Promise<unknown>;
 
 function connect(t: TestContext, store: string): DatabaseSync {
   const db = new DatabaseSync(store, { readOnly: true });
-  t.after(() => db.close());
+  t.after(() => db.isOpen && db.close());
   return db;
 }
 
@@ -103,6 +109,8 @@ const others: Readonly<Record<string, Other>> = {
   },
 };
 
+const holdsWal = new Set(['the transaction of a reader', 'Litestream']);
+
 for (const what of ['WAL', 'store'] as const) {
   for (const [name, open] of Object.entries(others)) {
     test(`a failed sync of the ${what}, a restart beside ${name}, and a power cut lose nothing`, {
@@ -111,9 +119,13 @@ for (const what of ['WAL', 'store'] as const) {
       const disk = mountedThinDisk(given, 24 * 2 ** 20);
       if (disk === undefined) return;
       const t = inReverse(given) as TestContext;
-      const { store, acknowledged } = await failSync(t, disk, what, (path) => open(t, path));
-      if (name === 'a process that has left no note') rmSync(`${store}-sync`);
+      // A transaction keeps the WAL from beginning again, and then the store does not grow.
+      const isLate = what === 'store' && holdsWal.has(name);
+      const openIn = (path: string) => open(t, path);
+      const { store, acknowledged } = await failSync(t, disk, what, isLate ? undefined : openIn);
       disk.makeRoom();
+      if (isLate) await open(t, store);
+      if (name === 'a process that has left no note') rmSync(`${store}-sync`);
 
       const { plantsUrl, stderr } = await startServer(t, store, oneThread);
       assert.match(stderr(), /a sync had failed; the disk has everything again/);
@@ -124,6 +136,47 @@ for (const what of ['WAL', 'store'] as const) {
     });
   }
 }
+
+/** Linux forgets the pages of the file, as it may when memory is short. */
+function forget(file: string): void {
+  assert.equal(spawnSync('dd', [`if=${file}`, 'iflag=nocache', 'count=0']).status, 0);
+}
+
+test('pages of the store that the memory has forgotten come from the WAL, also beside an idle connection', async (given) => {
+  const disk = mountedThinDisk(given, 24 * 2 ** 20);
+  if (disk === undefined) return;
+  const t = inReverse(given) as TestContext;
+  const { store, acknowledged } = await failSync(t, disk, 'store', async (path) =>
+    connect(t, path).exec('SELECT count(*) FROM plants'),
+  );
+  disk.makeRoom();
+  forget(store);
+  const { plantsUrl } = await startServer(t, store, oneThread);
+  const after = await createUntil(plantsUrl, 20_000, 100);
+  assertHolds(join(disk.powerCut(), 'plants.db'), [...acknowledged, ...after]);
+});
+
+test('a store whose WAL has lost pages that another program counts on is not opened before that program ends', async (given) => {
+  const disk = mountedThinDisk(given, 24 * 2 ** 20);
+  if (disk === undefined) return;
+  const t = inReverse(given) as TestContext;
+  let idle: DatabaseSync | undefined;
+  const { store, acknowledged } = await failSync(t, disk, 'WAL', async (path) => {
+    idle = connect(t, path);
+    idle.exec('SELECT count(*) FROM plants');
+  });
+  disk.makeRoom();
+  forget(`${store}-wal`);
+  const refused = await runProgram(['serve', '--port', '0', ...on(store)]);
+  assert.match(
+    refused.stderr,
+    /the repair is not possible now: .* end the other programs that have the store open/,
+  );
+  idle?.close();
+  const { plantsUrl } = await startServer(t, store, oneThread);
+  const after = await createUntil(plantsUrl, 20_000, 100);
+  assertHolds(join(disk.powerCut(), 'plants.db'), [...acknowledged, ...after]);
+});
 
 test('after a failed sync, verify and doctor tell it, and the first command that writes repairs the store, once it can', async (given) => {
   const disk = mountedThinDisk(given, 24 * 2 ** 20);

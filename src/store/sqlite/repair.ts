@@ -4,6 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { promisify } from 'node:util';
 import { isErrno } from '../../disk/files.ts';
 import { limits } from '../../limits.ts';
+import { shellQuoted } from '../command-text.ts';
 import { StoreError, StoreOpenError } from '../errors.ts';
 import { failedSyncsOf, fileOf, openSyncNotes, type Part, parts } from './failed-sync.ts';
 import { openMs } from './read-file.ts';
@@ -93,8 +94,9 @@ function repair(path: string, failed: ReadonlySet<Part>): number {
     throw new StoreOpenError(
       `a sync of the store at ${resolve(path)} has failed, the disk lacks some of its pages, and ` +
         `the repair is not possible now: ${(cause as Error).message}. Nothing that was ` +
-        'acknowledged is lost. Make room, or mend the disk, and start again; or unmount the disk, ' +
-        'or restart the machine, which helps always',
+        'acknowledged is lost. Make room or mend the disk, end the other programs that have the ' +
+        `store open ("fuser ${shellQuoted(resolve(path))}" finds them), and start again. An unmount of the disk, or ` +
+        'a restart of the machine, helps always',
       { cause },
     );
   }
@@ -114,10 +116,7 @@ function repairBy(path: string, failed: ReadonlySet<Part>, db: DatabaseSync): nu
   let blocks = holdOnDisk(wal);
   const frames = framesIn(wal);
   if (frames.pages.length < log)
-    throw new Error(
-      'the WAL has lost pages that other programs count on; end all programs that have the ' +
-        `store open ("fuser ${wal}" finds them)`,
-    );
+    throw new Error('the WAL lacks pages that other programs count on');
   if (failed.size === 1 && failed.has('WAL')) return blocks;
   const isWhole = failed.has('store');
   for (let before = -1; ; ) {
