@@ -284,7 +284,7 @@ test('the end of its terminal stops a service with a drain', async (t) => {
 });
 
 test('SIGINT a moment after the first signal ends the server at once with exit code 1', async (t) => {
-  const { server } = await startWithWaitingCreate(t, drainForever, '--commit-timeout', '1h');
+  const { server } = await startWithWaitingCreate(t, drainForever, '--commit-timeout', '1d');
   await signalled(t, server);
 
   while (server.child.exitCode === null) {
