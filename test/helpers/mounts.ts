@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
@@ -51,6 +51,20 @@ export function mountedFailingDisk(t: TestContext, bytes: number): string | unde
   truncateSync(image, 2 ** 28);
   spawnSync('mkfs.ext4', ['-q', '-F', '-O', '^has_journal', image]);
   return mountIn(t, () => ['-o', 'loop', image])?.at;
+}
+
+/** A Btrfs. Not each kernel has it. */
+export function mountedBtrfs(t: TestContext): string | undefined {
+  const hasBtrfs = /\sbtrfs$/m.test(readFileSync('/proc/filesystems', 'utf8'));
+  if (!hasBtrfs || spawnSync('mkfs.btrfs', ['--version']).error)
+    return void t.skip('there is no Btrfs on this machine');
+  return mountIn(t, (folder) => {
+    const image = join(folder, 'image');
+    writeFileSync(image, '');
+    truncateSync(image, 2 ** 28);
+    spawnSync('mkfs.btrfs', ['-q', image]);
+    return ['-o', 'loop', image];
+  })?.at;
 }
 
 function mountIn(
