@@ -1,7 +1,15 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { skipVisibly } from './skips.ts';
 
@@ -51,6 +59,22 @@ export function mountedFailingDisk(t: TestContext, bytes: number): string | unde
   truncateSync(image, 2 ** 28);
   spawnSync('mkfs.ext4', ['-q', '-F', '-O', '^has_journal', image]);
   return mountIn(t, () => ['-o', 'loop', image])?.at;
+}
+
+/** A disk with a copy of a file, of which the last page cannot be read: the image ends before it. */
+export function mountedUnreadable(t: TestContext, file: string): string | undefined {
+  let image = '';
+  const disk = mountIn(t, (folder) => {
+    image = join(folder, 'image');
+    const content = join(folder, 'content');
+    mkdirSync(content);
+    copyFileSync(file, join(content, basename(file)));
+    writeFileSync(image, Buffer.alloc(2 ** 24));
+    spawnSync('mkfs.ext4', ['-q', '-F', '-O', '^has_journal', '-d', content, image]);
+    return ['-o', 'loop', image];
+  });
+  if (disk) truncateSync(image, readFileSync(image).indexOf(readFileSync(file).subarray(-4_096)));
+  return disk && join(disk.at, basename(file));
 }
 
 /** A Btrfs. Not each kernel has it. */

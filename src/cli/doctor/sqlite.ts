@@ -62,7 +62,8 @@ function lookAt(location: SqliteLocation, userId: number | undefined) {
     return { location, userId, file, fileSystem: fileSystemOf(path) };
   } catch (cause) {
     const obstacle =
-      obstacleTo(path) ?? `${(cause as Error).message}; run this as the owner of the store`;
+      obstacleTo(path) ??
+      `${(cause as Error).message}; look for errors of the disk in the log of the kernel (dmesg)`;
     throw new CommandError(`cannot look at the store at ${resolve(path)}: ${obstacle}`, { cause });
   }
 }
@@ -86,7 +87,7 @@ async function schema({ location, file: stats }: StoreFile): Promise<Finding> {
     if (!(cause instanceof StoreError)) throw cause;
     return error(
       `the store cannot be read (${cause.message})`,
-      `find the damage with ${commandFor(location, 'verify')}, and restore a backup`,
+      `find the cause with ${commandFor(location, 'verify')}`,
     );
   }
 }
