@@ -175,6 +175,7 @@ export const limits = {
     queueBytesMax: 32 * MiB,
     /** From a valid request until its plant is durable. Default of `--commit-timeout`. */
     commitMs: 4 * second,
+    commitMsMax: 24 * 3_600 * second,
     /** In about this time a thread answers a create and reads the next one. */
     turnMs: 0.01,
     /** A batch waits for clients until none sends for this time, or a quarter of a transaction. */

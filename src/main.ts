@@ -11,6 +11,12 @@ import { limits } from './limits.ts';
 // The launcher limits the young generation of the main thread. Other threads have their own limits.
 setFlagsFromString('--max-semi-space-size=0');
 
+// Syncs and lookups of names share the threads of libuv's pool, whose size is read at its first use.
+// Lookups take half of the threads, so beside a lookup a pool of one thread would sync nothing.
+if (!(Number(process.env['UV_THREADPOOL_SIZE']) >= 4)) delete process.env['UV_THREADPOOL_SIZE'];
+// A lookup cannot be cancelled, and a stop waits for it: 10 s for each name server that is silent.
+process.env['RES_OPTIONS'] ??= 'timeout:1 attempts:2';
+
 // A SIGUSR1 would open the inspector of Node, to which every user of the machine can attach.
 for (const name of ['SIGUSR1', 'SIGUSR2']) process.on(name, () => undefined);
 

@@ -9,7 +9,7 @@ import {
   basePath,
   columnTitles,
   duration,
-  graceTime,
+  durationMsMax,
   hostNames,
   integer,
   issuers,
@@ -17,6 +17,7 @@ import {
   onOff,
   origins,
   orWord,
+  orZero,
   otlpEndpoint,
   pastTime,
   rate,
@@ -174,15 +175,20 @@ export const flags = {
       need: 'For plants with longer texts, or to refuse large bodies earlier.',
     },
   ),
-  'commit-timeout': withDefault('TIME', duration, `${limits.store.commitMs / 1_000}s`, {
-    help: 'time for a plant to be stored; then the client gets 503',
-    need: 'For a disk or database that stalls for longer, or clients with shorter time-outs.',
-  }),
+  'commit-timeout': withDefault(
+    'TIME',
+    duration(limits.store.commitMsMax),
+    `${limits.store.commitMs / 1_000}s`,
+    {
+      help: 'time for a plant to be stored; then the client gets 503',
+      need: 'For a disk or database that stalls for longer, or clients with shorter time-outs.',
+    },
+  ),
   'backup-to': optional('FOLDER', text, {
     help: 'folder, best on another disk, for verified backups at regular times',
     need: 'For backups without a timer of the system.',
   }),
-  'backup-every': withDefault('TIME', duration, '1h', {
+  'backup-every': withDefault('TIME', duration(durationMsMax), '1h', {
     help: 'interval of the backups in --backup-to',
     need: 'For more or fewer plants that a lost disk would take.',
   }),
@@ -211,11 +217,11 @@ export const flags = {
     help: 'creates of the token to each node, such as 60/m, or 100/s:500 (500 at once); or none',
     need: 'For a client that could crowd out other clients.',
   }),
-  expires: optional('TIME', duration, {
+  expires: optional('TIME', duration(durationMsMax), {
     help: 'how long the secret is valid, such as 90d; by default until revoked, or as before',
     need: 'For access that has to end by itself.',
   }),
-  grace: withDefault('TIME', graceTime, '24h', {
+  grace: withDefault('TIME', orZero(duration(limits.access.rotationGraceMsMax)), '24h', {
     help: 'how long the secret before stays in force, such as 24h; 0 ends it at once',
     need: 'For clients that take longer to get the new secret, or a secret that has leaked (0).',
   }),

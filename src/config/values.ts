@@ -129,23 +129,24 @@ const unitsMs = {
   w: 7 * dayMs,
   y: 365 * dayMs,
 } as const;
-const durationMsMax = 100 * 365 * unitsMs.d;
+export const durationMsMax = 100 * 365 * unitsMs.d;
 
-/** `500ms`, `30s`, `15m`, `12h`, `90d`, `4w` or `1y`, in milliseconds. */
-export function duration(value: string): number {
-  const ms = timeOf(value);
-  if (ms > 0) return ms;
-  throw new UsageError('must be a time such as 500ms, 30s, 15m, 12h or 90d');
+/**
+ * `500ms`, `30s`, `15m`, `12h`, `90d`, `4w` or `1y`, in milliseconds. A timer of Node ends at once
+ * if its time is longer than 24 days.
+ */
+export function duration(msMax: number): (value: string) => number {
+  return (value) => {
+    const ms = timeOf(value);
+    if (ms > 0 && ms <= msMax) return ms;
+    throw new UsageError(
+      `must be a time such as 500ms, 30s, 15m, 12h or 1d, and at most ${msMax / dayMs}d`,
+    );
+  };
 }
 
-export function graceTime(value: string): number {
-  if (/^0(ms|s|m|h|d|w|y)?$/.test(value)) return 0;
-  const { rotationGraceMsMax } = limits.access;
-  const ms = timeOf(value);
-  if (ms > 0 && ms <= rotationGraceMsMax) return ms;
-  throw new UsageError(
-    `must be a time up to ${rotationGraceMsMax / dayMs}d, such as 24h or 7d, or 0`,
-  );
+export function orZero(parse: (value: string) => number): (value: string) => number {
+  return (value) => (/^0(ms|s|m|h|d|w|y)?$/.test(value) ? 0 : parse(value));
 }
 
 /** A time before now: how long ago, or when. In milliseconds, also since the epoch. */

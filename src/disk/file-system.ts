@@ -8,12 +8,19 @@ import { sizeText } from '../quantity-text.ts';
  * What a file system means for a database:
  *
  * - `disk`: synced data survives a power cut, if the drive is honest.
+ * - `copy on write`: the same, but each write takes a free block, also into mapped memory.
  * - `network`: other machines write there. Locks and shared memory do not reach them.
  * - `memory`: lost with the power.
  * - `overlay`: a layer over other file systems, such as a container's own.
  * - `passed on`: another program, or the host of a virtual machine, decides what a sync is worth.
  */
-export type FileSystemKind = 'disk' | 'network' | 'memory' | 'overlay' | 'passed on';
+export type FileSystemKind =
+  | 'disk'
+  | 'copy on write'
+  | 'network'
+  | 'memory'
+  | 'overlay'
+  | 'passed on';
 
 interface FileSystemType {
   readonly name: string;
@@ -62,7 +69,7 @@ const types: ReadonlyMap<number, FileSystemType> = new Map([
   [0x00c0ffee, { name: 'hostfs', kind: 'passed on' }],
   [0xef53, { name: 'ext4', kind: 'disk' }],
   [0x58465342, { name: 'XFS', kind: 'disk' }],
-  [0x9123683e, { name: 'Btrfs', kind: 'disk' }],
+  [0x9123683e, { name: 'Btrfs', kind: 'copy on write' }],
   [0x2fc12fc1, { name: 'ZFS', kind: 'disk' }],
   [0xf2f52010, { name: 'F2FS', kind: 'disk' }],
   [0xca451a4e, { name: 'bcachefs', kind: 'disk' }],

@@ -53,7 +53,8 @@ owner.on('message', async (order: HttpThreadOrder) => {
   }
   if ('renewTls' in order) return renewTls(order.renewTls);
   await close(order);
-  owner.close();
+  // What is still under way, such as a retry of an exporter of traces, keeps no thread.
+  process.exit();
 });
 
 async function serve({ config, ...shared }: HttpThreadOptions, log: Log) {

@@ -7,6 +7,7 @@ import {
   mkdirSync,
   mkdtempSync,
   openSync,
+  readFileSync,
   readSync,
   rmSync,
   truncateSync,
@@ -14,7 +15,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { skipVisibly } from './skips.ts';
 
@@ -126,6 +127,36 @@ export function mountedThinDisk(t: TestContext, bytes: number) {
       return left.at;
     },
   };
+}
+
+/** A disk with a copy of a file, of which the last page cannot be read: the image ends before it. */
+export function mountedUnreadable(t: TestContext, file: string): string | undefined {
+  let image = '';
+  const disk = mountIn(t, (folder) => {
+    image = join(folder, 'image');
+    const content = join(folder, 'content');
+    mkdirSync(content);
+    copyFileSync(file, join(content, basename(file)));
+    writeFileSync(image, Buffer.alloc(2 ** 24));
+    spawnSync('mkfs.ext4', ['-q', '-F', '-O', '^has_journal', '-d', content, image]);
+    return ['-o', 'loop', image];
+  });
+  if (disk) truncateSync(image, readFileSync(image).indexOf(readFileSync(file).subarray(-4_096)));
+  return disk && join(disk.at, basename(file));
+}
+
+/** A Btrfs. Not each kernel has it. */
+export function mountedBtrfs(t: TestContext): string | undefined {
+  const hasBtrfs = /\sbtrfs$/m.test(readFileSync('/proc/filesystems', 'utf8'));
+  if (!hasBtrfs || spawnSync('mkfs.btrfs', ['--version']).error)
+    return void t.skip('there is no Btrfs on this machine');
+  return mountIn(t, (folder) => {
+    const image = join(folder, 'image');
+    writeFileSync(image, '');
+    truncateSync(image, 2 ** 28);
+    spawnSync('mkfs.btrfs', ['-q', image]);
+    return ['-o', 'loop', image];
+  })?.at;
 }
 
 function mountIn(

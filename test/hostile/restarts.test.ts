@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { withLimits } from '../helpers/faults.ts';
 import { keepCreating } from '../helpers/load.ts';
+import { pause } from '../helpers/pause.ts';
 import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
 import {
   create,
@@ -18,6 +19,9 @@ import { letGoodClientsCreate } from './good-clients.ts';
 import { scale } from './scale.ts';
 
 const nextRelease = new URL('../helpers/next-release.ts', import.meta.url).href;
+
+/** Between a reply and the next create. Without a pause, the load takes the processor from the starts. */
+const between = scale<() => unknown>({ short: pause, long: () => undefined });
 
 const skip = process.platform === 'linux' ? false : 'services share a port only on Linux';
 
@@ -52,7 +56,7 @@ test('a service takes over from another on the same port and store, and clients 
   const store = await storePath(t);
   let running: RunningServer = await startServer(t, store);
   const { port } = running;
-  const load = keepCreating(running.plantsUrl, 32, () => undefined);
+  const load = keepCreating(running.plantsUrl, 32, between);
 
   for (let restart = 0; restart < restarts; restart += 1) {
     const next = await startServer(t, store, ['--port', String(port), '--reuse-port']);
@@ -74,7 +78,7 @@ test('a later release takes over from the nodes of a database one by one, nodes 
     const first = await startServer(t, url, ['--reuse-port', ...oneThread]);
     const samePort = ['--port', `${first.port}`, '--reuse-port', ...oneThread];
     let running = [first, await startServer(t, url, samePort)];
-    const load = keepCreating(first.plantsUrl, 16, () => undefined);
+    const load = keepCreating(first.plantsUrl, 16, between);
 
     for (const variables of [later, later, undefined, later]) {
       const next = await startServer(t, url, samePort, variables);

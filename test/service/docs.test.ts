@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { packClient } from '../../packaging/client.ts';
+import { withLimits } from '../helpers/faults.ts';
 import { type Block, blocksOf, pages, root } from '../helpers/pages.ts';
 import { startPostgres } from '../helpers/postgres.ts';
 import { oneThread, startServer, temporaryFolder } from '../helpers/program.ts';
@@ -46,7 +47,8 @@ test('every command and program that the pages show works as it is shown', async
   const { port, opsUrl } = await startServer(t, join(folder, 'data/plants.db'), oneThread, {});
   const postgres = await (await startPostgres(t)).makeDatabase();
   const addresses = { PORT: `${port}`, OPS_PORT: new URL(opsUrl).port, POSTGRES: postgres };
-  const env = { ...process.env, NODE: process.execPath, ROOT: root, ...addresses };
+  const { PLANT_STORE_TOKEN: _, ...briefly } = withLimits({ prove: { seconds: 1 } });
+  const env = { ...process.env, ...briefly, NODE: process.execPath, ROOT: root, ...addresses };
   await packClient(folder);
   let printed = '';
   // A block that stands on several pages, such as a proof that takes seconds, is run once.

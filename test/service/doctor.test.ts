@@ -4,7 +4,7 @@ import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { assertSound, diagnose as diagnoseStore } from '../helpers/diagnosis.ts';
-import { mounted } from '../helpers/mounts.ts';
+import { mounted, mountedBtrfs } from '../helpers/mounts.ts';
 import {
   create,
   oneThread,
@@ -83,6 +83,18 @@ test('doctor says that tmpfs is memory, and tells when it is nearly full or read
   assert.equal(spawnSync('mount', ['-o', 'remount,ro', small]).status, 0);
   const readOnly = await diagnose(join(small, 'plants.db'));
   assert.match(readOnly.lines['folder'] ?? '', /^error no files can be made in /);
+});
+
+test('doctor warns of a Btrfs, until files in the folder of the store are written in place', async (t) => {
+  const folder = mountedBtrfs(t);
+  if (folder === undefined) return;
+  const says = async () => (await diagnose(join(folder, 'plants.db'))).lines['file system'] ?? '';
+  assert.match(
+    await says(),
+    /^warning Btrfs takes a free block for each write, .*; type chattr \+C/,
+  );
+  assert.equal(spawnSync('chattr', ['+C', folder]).status, 0);
+  assert.match(await says(), /^ok Btrfs, /);
 });
 
 test('the service starts in memory, and its log warns of it', async (t) => {

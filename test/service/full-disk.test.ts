@@ -6,7 +6,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { namesIn } from '../helpers/backups.ts';
 import { keepCreating } from '../helpers/load.ts';
-import { mounted, mountedDisk, mountedFailingDisk } from '../helpers/mounts.ts';
+import { mounted, mountedDisk, mountedFailingDisk, mountedUnreadable } from '../helpers/mounts.ts';
 import {
   create,
   oneThread,
@@ -97,6 +97,19 @@ for (const [what, [prepare, says]] of Object.entries(disks)) {
     assert.match(doctor.stdout, /^error +(free space|free inodes|folder) +/m);
   });
 }
+
+test('a store on a disk that cannot be read is not called damaged', async (t) => {
+  const sound = await storePath(t);
+  makeStore(sound, 5_000);
+  const store = mountedUnreadable(t, sound);
+  if (store === undefined) return;
+  const named = on(store);
+  const inOpen = /cannot open the store at .*: EIO: i\/o error, read; .* \(dmesg\)/;
+  await refused(inOpen, 'serve', '--port', '0', ...named);
+  await refused(/cannot read the store \(EIO: i\/o error, read\)$/m, 'verify', ...named);
+  const inRead = /malformed; look for errors of the disk .* \(dmesg\), and verify the store$/m;
+  await refused(inRead, 'plants', 'count', '--name-contains', 'z', ...named);
+});
 
 async function storeOnFullDisk(t: TestContext) {
   const folder = mounted(t, 'size=1m');

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { delimiter, join } from 'node:path';
 import type { TestContext } from 'node:test';
@@ -15,6 +16,7 @@ import {
   type RunningServer,
   startServer,
   storePath,
+  temporaryFolder,
   token,
 } from '../helpers/program.ts';
 import {
@@ -273,6 +275,42 @@ test('SIGHUP, SIGUSR1 and SIGUSR2 neither end a service without certificates nor
   assert.doesNotMatch(server.stderr(), /Debugger/);
 });
 
+test('while no name server answers, plants are stored, even if the pool for syncs is set to one thread, and the service stops', async (t) => {
+  const folder = await temporaryFolder(t);
+  const address = '127.0.5.3';
+  const silent = createSocket('udp4').unref();
+  const isAsked = new Promise((resolve) =>
+    silent.on('message', (query) => query.includes('collector') && resolve(query)),
+  );
+  const bound = Promise.race([once(silent.bind(53, address), 'listening'), once(silent, 'error')]);
+  const [failure] = await bound;
+  const { status, stderr } = spawnSync('unshare', ['--mount', 'true'], { encoding: 'utf8' });
+  if (failure || status !== 0)
+    return skipVisibly(t, `no name server of its own can be had here: ${failure ?? stderr}`);
+  // A lookup takes 4 s; 20 s by default.
+  writeFileSync(join(folder, 'resolv.conf'), `nameserver ${address}\n`.repeat(2));
+  const launcher = join(folder, 'launcher');
+  const inMounts = `mount --bind ${folder}/resolv.conf /etc/resolv.conf; exec "$0" "$@"`;
+  const unshared = `unshare --mount sh -c '${inMounts}' ${process.execPath} "$@"`;
+  writeFileSync(launcher, `#!/bin/sh\nexec ${unshared}\n`, { mode: 0o755 });
+  const variables = {
+    ...withLimits({ service: { drainMs: 1_000 } }),
+    LAUNCHER_NODE: launcher,
+    UV_THREADPOOL_SIZE: '1',
+    OTEL_BSP_SCHEDULE_DELAY: '1',
+  };
+  const issuer = ['--jwt-issuer', 'https://login.example.org', '--jwt-audience', 'plants'];
+  const collector = ['--otlp-endpoint', 'http://collector.example.org:4318'];
+  const flags = [...issuer, ...collector, '--commit-timeout', '3s'];
+  const { server } = await start(t, variables, ...flags);
+  const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+  await create(server.plantsUrl, alder, { traceparent });
+  await isAsked;
+
+  assert.equal((await create(server.plantsUrl, alder)).status, 200);
+  assert.equal(await server.stop(), 0, server.stderr());
+});
+
 test('the end of its terminal stops a service with a drain', async (t) => {
   if (!hasTerminal(t)) return;
   const store = await storePath(t);
@@ -284,7 +322,7 @@ test('the end of its terminal stops a service with a drain', async (t) => {
 });
 
 test('SIGINT a moment after the first signal ends the server at once with exit code 1', async (t) => {
-  const { server } = await startWithWaitingCreate(t, drainForever, '--commit-timeout', '1h');
+  const { server } = await startWithWaitingCreate(t, drainForever, '--commit-timeout', '1d');
   await signalled(t, server);
 
   while (server.child.exitCode === null) {

@@ -392,6 +392,16 @@ test('an empty value is an error for each flag but --tag, and for each variable 
   }
 });
 
+test('no timer gets a time that Node cannot hold: the error names the flag, its bound and the value', () => {
+  // These go into no timer: dates in the store, and a schedule that looks each minute.
+  const datesOnly: readonly string[] = ['expires', 'grace', 'since', 'until', 'backup-every'];
+  for (const [name, { placeholder }] of Object.entries(flags)) {
+    if (placeholder !== 'TIME' || datesOnly.includes(name)) continue;
+    const parse = () => parseCommandLine([`--${name}=25d`], [name as FlagName], {});
+    assert.throws(parse, { message: RegExp(`^--${name} .*, and at most \\d+d; it is "25d"$`) });
+  }
+});
+
 test('the curl line printed at the first start works as it is, with the store in a folder of any name', {
   skip: spawnSync('curl', ['--version']).error && 'there is no curl on this machine',
 }, async (t) => {

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { accessSync, constants, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import {
@@ -53,7 +54,7 @@ function checkOutside(store: StoreFile): NamedFinding[] {
   const { fileSystem } = store;
   return named({
     user: user(store.userId),
-    'file system': fileSystemType(fileSystem),
+    'file system': fileSystemType(store),
     'free space': freeSpace(fileSystem),
     file: file(store),
   });
@@ -66,7 +67,8 @@ function lookAt(location: SqliteLocation, userId: number | undefined) {
     return { location, userId, file, fileSystem: fileSystemOf(path) };
   } catch (cause) {
     const obstacle =
-      obstacleTo(path) ?? `${(cause as Error).message}; run this as the owner of the store`;
+      obstacleTo(path) ??
+      `${(cause as Error).message}; look for errors of the disk in the log of the kernel (dmesg)`;
     throw new CommandError(`cannot look at the store at ${resolve(path)}: ${obstacle}`, { cause });
   }
 }
@@ -95,13 +97,18 @@ async function schema({ location, file: stats }: StoreFile): Promise<Finding> {
     if (!(cause instanceof StoreError)) throw cause;
     return error(
       `the store cannot be read (${cause.message})`,
-      `find the damage with ${commandFor(location, 'verify')}, and restore a backup`,
+      `find the cause with ${commandFor(location, 'verify')}`,
     );
   }
 }
 
 const onFileSystem: Readonly<Record<FileSystemKind, (name: string) => Finding>> = {
   disk: ok,
+  'copy on write': (name) =>
+    warning(
+      `${name} takes a free block for each write, so Linux ends the service on a full disk (SIGBUS)`,
+      'type chattr +C for the folder of the store, and restart the service',
+    ),
   network: (name) =>
     error(
       `${name} is shared by machines, and SQLite's locks and shared memory do not reach ` +
@@ -127,13 +134,20 @@ const onFileSystem: Readonly<Record<FileSystemKind, (name: string) => Finding>> 
     ),
 };
 
-function fileSystemType({ type }: FileSystem): Finding {
+function fileSystemType({ location: { path }, fileSystem: { type } }: StoreFile): Finding {
+  if (type?.kind === 'copy on write' && isWrittenInPlace(nearestExisting(dirname(path))))
+    return ok(`${type.name}, and files in the folder of the store are written in place`);
   if (type) return onFileSystem[type.kind](type.name);
   return ok(
     process.platform === 'linux'
       ? 'an unknown type, which is not in the list of unfit types'
       : 'the type is known on Linux only',
   );
+}
+
+/** Whether new files there have the attribute C of chattr(1). Node cannot ask Linux for it. */
+function isWrittenInPlace(folder: string): boolean {
+  return /^\S*C/.test(spawnSync('lsattr', ['-d', folder], { encoding: 'utf8' }).stdout ?? '');
 }
 
 function freeSpace({ bytes, freeBytes }: FileSystem): Finding | undefined {

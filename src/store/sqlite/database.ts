@@ -17,7 +17,7 @@ import {
   SQLITE_NOTADB,
   sqliteCode,
 } from './errors.ts';
-import { openMs, openToRead, type ReadFile } from './read-file.ts';
+import { openMs, openToRead, type ReadFile, readFailure } from './read-file.ts';
 import { demandSynced } from './repair.ts';
 import { makeTables, refuseSchemaFault, schemaVersionOf } from './schema.ts';
 import { inTransaction, retryWhileBusy } from './write-lock.ts';
@@ -155,7 +155,7 @@ function enterWalMode(db: DatabaseSync, path: string): void {
 function refuseDamage(db: DatabaseSync, path: string): void {
   if (statSync(path).size > limits.sqlite.checkedAtStartBytes) return;
   const found = db.prepare('PRAGMA quick_check(1)').get()?.['quick_check'];
-  if (found !== 'ok') throw damaged(path, String(found));
+  if (found !== 'ok') throw readFailure(path) ?? damaged(path, String(found));
 }
 
 function damaged(path: string, what: string, cause?: unknown): StoreOpenError {
@@ -201,7 +201,8 @@ export function opening<T>(path: string, open: () => T, mode = constants.R_OK | 
     const obstacle =
       lockedBy(whole, error) ??
       obstacleToStore(whole, mode, error) ??
-      `${(error as Error).message}; check that the file and its folder exist and are writable`;
+      `${(error as Error).message}; check that the file and its folder exist and are ` +
+        'writable, and look for errors of the disk in the log of the kernel (dmesg)';
     throw new StoreOpenError(
       `cannot open the store at ${whole}: ${obstacle}, or choose another store with --store`,
       { cause: error },

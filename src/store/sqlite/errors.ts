@@ -52,12 +52,13 @@ function extendedCode(error: unknown): number | undefined {
 export function storeError(error: unknown): StoreError {
   if (error instanceof StoreError) return error;
   const message = error instanceof Error ? error.message : String(error);
-  const code = sqliteCode(error);
+  const failure = failureOf(error);
+  // A failed read comes as damage, too.
   const remedy =
-    code === SQLITE_CORRUPT
-      ? '; verify the store to see what is damaged, and restore a backup'
+    failure === 'fatal'
+      ? '; look for errors of the disk in the log of the kernel (dmesg), and verify the store'
       : '';
-  return new StoreError(failureOf(error), message + remedy, { cause: error });
+  return new StoreError(failure, message + remedy, { cause: error });
 }
 
 /** Runs a read, whose errors come as StoreError. */

@@ -1,4 +1,4 @@
-import { realpathSync, statSync } from 'node:fs';
+import { existsSync, openSync, readSync, realpathSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
@@ -86,4 +86,23 @@ function stampOf(path: string): string {
 
 function hasContent(path: string): boolean {
   return (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0;
+}
+
+/**
+ * Reads a store and its WAL to the end, because SQLite takes a failed read (EIO) for damage. The
+ * descriptors stay open: a close would take the locks of SQLite from the whole process (fcntl(2)).
+ *
+ * @returns the error of the system, such as after a shutdown of the file system
+ */
+export function readFailure(path: string): Error | undefined {
+  const chunk = Buffer.alloc(limits.disk.chunkBytes);
+  try {
+    for (const file of [path, `${path}-wal`].filter((name) => existsSync(name))) {
+      const descriptor = openSync(file, 'r');
+      while (readSync(descriptor, chunk) > 0);
+    }
+    return undefined;
+  } catch (error) {
+    return error as Error;
+  }
 }

@@ -8,7 +8,7 @@ import { unknownVersion } from '../schema-version.ts';
 import { backUp } from './backup.ts';
 import { openForReading } from './database.ts';
 import { SQLITE_CORRUPT, SQLITE_NOTADB, sqliteCode } from './errors.ts';
-import { openToRead, type ReadFile } from './read-file.ts';
+import { openToRead, type ReadFile, readFailure } from './read-file.ts';
 import { identityIn, pagesOf } from './reader.ts';
 import { demandSynced } from './repair.ts';
 import { applicationId, pragma, releasedVersions, schemaFaultOf } from './schema.ts';
@@ -40,6 +40,7 @@ async function perform({ task, path, copyPath }: Task, onProgress: OnProgress) {
   if (task === 'repair the store') return demandSynced(path, true).isRepaired;
   if (copyPath !== undefined) return backUp(path, copyPath, onProgress);
   return inspectFile(
+    path,
     () => (task === 'read the store' ? openForReading(path) : openToRead(path)),
     onProgress,
   );
@@ -51,11 +52,20 @@ async function perform({ task, path, copyPath }: Task, onProgress: OnProgress) {
  *
  * @throws what `open` throws; StoreError
  */
-async function inspectFile(open: () => ReadFile, onProgress: OnProgress): Promise<Inspection> {
+async function inspectFile(
+  path: string,
+  open: () => ReadFile,
+  onProgress: OnProgress,
+): Promise<Inspection> {
+  const faulty = (fault: string) => {
+    const failure = readFailure(path);
+    if (failure) throw failure;
+    return { fault };
+  };
   try {
     using file = open();
     const fault = file.read((db) => faultIn(db, onProgress));
-    if (fault !== undefined) return { fault };
+    if (fault !== undefined) return faulty(fault);
     const total = runSteps(file.db, countPlants());
     const figures = await figuresOf(pagesOf(file), (done) =>
       onProgress('reading the plants', { done, total, unit: 'plants' }),
@@ -65,7 +75,7 @@ async function inspectFile(open: () => ReadFile, onProgress: OnProgress): Promis
   } catch (error) {
     const code = sqliteCode(error);
     if (code === SQLITE_NOTADB) return { fault: 'is not an SQLite database' };
-    if (code === SQLITE_CORRUPT) return { fault: `is damaged (${(error as Error).message})` };
+    if (code === SQLITE_CORRUPT) return faulty(`is damaged (${(error as Error).message})`);
     throw error;
   }
 }
