@@ -6,7 +6,7 @@ import { figuresOf, type Inspection, type OnProgress } from '../inspection.ts';
 import { countPlants } from '../plant-rows.ts';
 import { unknownVersion } from '../schema-version.ts';
 import { backUp } from './backup.ts';
-import { openForReading } from './database.ts';
+import { openForReading, opening } from './database.ts';
 import { SQLITE_CORRUPT, SQLITE_NOTADB, sqliteCode } from './errors.ts';
 import { openToRead, type ReadFile, readFailure } from './read-file.ts';
 import { identityIn, pagesOf } from './reader.ts';
@@ -37,7 +37,7 @@ function failureOf(error: unknown): string {
 }
 
 async function perform({ task, path, copyPath }: Task, onProgress: OnProgress) {
-  if (task === 'repair the store') return demandSynced(path, true).isRepaired;
+  if (task === 'repair the store') return opening(path, () => demandSynced(path, true).isRepaired);
   if (copyPath !== undefined) return backUp(path, copyPath, onProgress);
   return inspectFile(
     path,

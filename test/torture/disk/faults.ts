@@ -205,7 +205,7 @@ function changesAfterFault(events: readonly TraceEvent[]): string[] {
       event.what === 'truncate' ||
       event.what === 'synced' ||
       event.what === 'unlink';
-    if (!isChange || !event.path.startsWith('store/plants.db')) return [];
+    if (!isChange || !/^store\/plants\.db(-wal)?$/.test(event.path)) return [];
     const isBeside = endingBeside > 0 && isOther(event);
     if (isBeside && event.what === 'synced') endingBeside -= 1;
     return isBeside ? [] : [`${event.what} ${event.path}`];
