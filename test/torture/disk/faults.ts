@@ -1,6 +1,7 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { type JournalEntry, readJournal } from '../check-journal.ts';
 import { openJournal, runConnections } from '../client.ts';
 import { type Run, runAsCommand } from '../command.ts';
@@ -110,6 +111,9 @@ async function load(
   const variables = { RECORDER_FAULT: injected };
   const server = await startRecorded(owner, { disk, library, trace, variables });
   const workload = createWorkload(seed, firstToken(disk));
+  // Every other time, the transaction of another program holds the WAL.
+  using reader = new DatabaseSync(join(disk, 'store/plants.db'), { readOnly: true });
+  if (fault.nth % 2 === 0) reader.exec('BEGIN; SELECT count(*) FROM plants');
 
   let requestsLeft = requestsMax(fault);
   let hasFailed = false;
