@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { fstatSync, writeFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
 import { isatty } from 'node:tty';
 import { setFlagsFromString } from 'node:v8';
 import type { Terminal } from './cli/command.ts';
@@ -10,6 +11,13 @@ import { limits } from './limits.ts';
 
 // The launcher limits the young generation of the main thread. Other threads have their own limits.
 setFlagsFromString('--max-semi-space-size=0');
+
+/*
+ * Threads of Node for files, which all threads share. Each certificate, the folder of backups, the
+ * last backup and the log may hold one for as long as their disk does not answer. The syncs of the
+ * store need two.
+ */
+process.env['UV_THREADPOOL_SIZE'] ??= '8';
 
 // A SIGUSR1 would open the inspector of Node, to which every user of the machine can attach.
 for (const name of ['SIGUSR1', 'SIGUSR2']) process.on(name, () => undefined);
@@ -103,5 +111,17 @@ const terminal: Terminal = {
 process.exitCode = await run(process.argv.slice(2), terminal);
 // Output that is not read keeps the process. Messages that are not read do not.
 await new Promise((resolve) => process.stdout.write('', resolve));
+// Node's exit waits for what it does with files, and a disk may never answer. A signal does not.
+for (
+  const sinceMs = performance.now();
+  isWorkingWithFiles();
+  await delay(limits.service.logRetryMs)
+)
+  if (performance.now() - sinceMs > limits.http.lingerMs)
+    terminal.endBy(process.exitCode === 0 ? 'SIGTERM' : 'SIGKILL');
 // An exit closes no connection to a store. After a failure of the disk, the last one would sync.
 process.exit();
+
+function isWorkingWithFiles(): boolean {
+  return process.getActiveResourcesInfo().some((name) => name.startsWith('FSReq'));
+}

@@ -240,8 +240,9 @@ function serviceConfig(values: ServeValues, env: Environment): Omit<ServiceConfi
 function exitWhenStuck(terminal: Terminal, log: Log, graceMs: number): void {
   const stuck = () => {
     log.fatal({}, 'the service does not stop by itself; giving up');
-    terminal.exit(1);
+    // An exit would wait for a thread that waits for a disk. The line of the log is written first.
+    setTimeout(() => terminal.endBy('SIGKILL'), limits.service.logRetryMs);
   };
   setTimeout(stuck, graceMs + limits.http.lingerMs + limits.trace.closeMs).unref();
-  void terminal.untilInterruptedAgain().then(() => terminal.exit(1));
+  void terminal.untilInterruptedAgain().then(() => terminal.endBy('SIGINT'));
 }
