@@ -5,17 +5,20 @@ import { openAgain } from './database.ts';
 import { storeError } from './errors.ts';
 import { prepareRescue } from './rescue.ts';
 import { sharedWritesIn } from './shared-writes.ts';
-import type { CheckpointThreadOptions } from './store.ts';
+import { type StoreThreadOptions, storeOn } from './store.ts';
+import { answerCalls } from './thread-calls.ts';
 
 /*
- * Copies the WAL into the file of the store, beside the threads that create plants. A sync of the
- * file takes long, and a disk may not return from it. The thread runs until it is terminated, or
- * until it has saved a store whose files are gone.
+ * Answers the calls of the main thread, which waits for no disk, and copies the WAL into the file
+ * of the store beside the threads that create plants. A disk may not return from either. The thread
+ * runs until it is terminated, or until it has saved a store whose files are gone.
  */
 
-const { path, memory, measures } = workerData as CheckpointThreadOptions;
-const shared = sharedWritesIn(memory);
-const { checkpointSeconds } = measuresIn(writerLayout, measures);
+const owner = parentPort;
+if (owner === null) throw new Error('this file is the entry of a worker thread');
+const { path, lockMs, share } = workerData as StoreThreadOptions;
+const shared = sharedWritesIn(share.memory);
+const { checkpointSeconds } = measuresIn(writerLayout, share.measures);
 
 try {
   const db = openAgain(path);
@@ -23,15 +26,18 @@ try {
   const checkpointIfDue = prepareCheckpoints(db, shared, (ms) =>
     observe(checkpointSeconds, secondsBounds, ms / 1_000),
   );
+  answerCalls(owner, storeOn(path, db, share, lockMs));
   for (;;) {
-    shared.waitForWork();
+    await shared.work();
     if (shared.areFilesGone()) break;
-    checkpointIfDue();
+    await checkpointIfDue();
   }
   // Waits for a commit under way. Who takes the lock later finds the failure, and answers at once.
-  shared.lock.acquireBlocking();
+  await shared.lock.acquire();
   shared.lock.release();
-  parentPort?.postMessage(`${shared.failure()?.message}; ${rescue()}`);
+  owner.postMessage({ end: `${shared.failure()?.message}; ${rescue()}` });
 } catch (error) {
   shared.fail(storeError(error));
 }
+// Ends the thread.
+owner.close();
