@@ -359,7 +359,6 @@ export const limits = {
     restMs: second,
     lookMs: 60 * second,
     retryMs: 300 * second,
-    readMs: 10 * second,
   },
 
   ops: {

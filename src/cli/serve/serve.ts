@@ -9,8 +9,7 @@ import { ageText } from '../../quantity-text.ts';
 import type { ServiceConfig } from '../../service/config.ts';
 import { type Log, openLog } from '../../service/log.ts';
 import { type Service, startService } from '../../service/service.ts';
-import type { StoreLocation } from '../../store/location.ts';
-import { engineOf, openExistingStore } from '../../stores.ts';
+import { engineOf } from '../../stores.ts';
 import { command, type Terminal } from '../command.ts';
 import { commandsOf } from '../engines.ts';
 import { fixedToken, fixedTokenChars } from '../fixed-token.ts';
@@ -77,10 +76,12 @@ export const serve = command({
     terminal.onHangup(() => readAgain());
     await demandStore(values, log);
     await prepare(log, terminal);
-    const backups = await backupsOf(values, terminal, log);
-    const service = await startService(config, serviceLog, backups?.desk).catch((error) => {
-      throw startError(error, config, terminal.env);
-    });
+    const backups = await backupsOf(values, () => service.store, terminal, log);
+    const service: Service = await startService(config, serviceLog, backups?.desk).catch(
+      (error) => {
+        throw startError(error, config, terminal.env);
+      },
+    );
     for (const { name, says } of warnings) log.warn({ check: name }, says);
     // Outside a terminal, standard output and the log may be one file, which must hold only JSON.
     const isWatched = readable || (format === 'auto' && terminal.width !== undefined);
@@ -95,7 +96,9 @@ export const serve = command({
     }
 
     readAgain = service.readAgain;
-    if (service.storeIsNew && values['new-store'] === 'yes') await noteNewStore(store);
+    // The operator means the empty store, whatever earlier backups hold.
+    if (service.storeIsNew && values['new-store'] === 'yes')
+      await service.store.noteDecision(Date.now());
     backups?.start();
     const supervisor = systemd(terminal.env, process.pid);
     supervisor.isReady();
@@ -184,15 +187,10 @@ async function demandStore(values: ServeValues, log: Log): Promise<void> {
   await demandNewStore(values);
 }
 
-/** Notes that the operator means the empty store, whatever earlier backups hold. */
-async function noteNewStore(location: StoreLocation): Promise<void> {
-  await using store = await openExistingStore(location, limits.cli.lockMs);
-  await store.noteDecision(Date.now());
-}
-
 /** Most services load no code for backups. */
 async function backupsOf(
   values: ServeValues,
+  opened: () => Service['store'],
   terminal: Terminal,
   log: Log,
 ): Promise<ServiceBackups | undefined> {
@@ -200,7 +198,7 @@ async function backupsOf(
   if (folder === undefined) return undefined;
   const { openBackups } = await import('../../backup/schedule.ts');
   const plan = { folder: resolve(folder), keep, everyMs: values['backup-every'] };
-  return openBackups(plan, store, terminal.env, log, Date.now);
+  return openBackups(plan, store, opened, terminal.env, log, Date.now);
 }
 
 /** With --reuse-port the kernel would spread clients and operators over both listeners. */
