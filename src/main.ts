@@ -101,7 +101,11 @@ const terminal: Terminal = {
   },
   onExit: (listener) => void process.on('exit', listener),
   userId: process.geteuid?.(),
-  exit: (code) => process.exit(code),
+  exit(code) {
+    // Node's exit waits for what it does with files, and a disk may never answer. A signal does not.
+    if (isWorkingWithFiles()) terminal.endBy(code === 0 ? 'SIGTERM' : 'SIGKILL');
+    process.exit(code);
+  },
   endBy: (signal) => {
     process.removeAllListeners(signal);
     process.kill(process.pid, signal);
@@ -111,14 +115,8 @@ const terminal: Terminal = {
 process.exitCode = await run(process.argv.slice(2), terminal);
 // Output that is not read keeps the process. Messages that are not read do not.
 await new Promise((resolve) => process.stdout.write('', resolve));
-// Node's exit waits for what it does with files, and a disk may never answer. A signal does not.
-for (
-  const sinceMs = performance.now();
-  isWorkingWithFiles();
-  await delay(limits.service.logRetryMs)
-)
-  if (performance.now() - sinceMs > limits.http.lingerMs)
-    terminal.endBy(process.exitCode === 0 ? 'SIGTERM' : 'SIGKILL');
+// Such as a line of the log. `serve` calls `exit` when it has waited for long enough.
+while (isWorkingWithFiles()) await delay(limits.service.logRetryMs);
 // An exit closes no connection to a store. After a failure of the disk, the last one would sync.
 process.exit();
 

@@ -109,7 +109,7 @@ export const serve = command({
     const jobsEnd = backups?.[Symbol.asyncDispose]();
     const code = await stop(service, reason, log, supervisor);
     await jobsEnd;
-    // A welcome that is not read would keep the process.
+    // A welcome that is not read, or a file whose disk does not answer, would keep the process.
     setTimeout(() => terminal.exit(code), limits.http.lingerMs).unref();
     return code;
   },
