@@ -7,7 +7,14 @@ import { makeAuthority, withoutOpenssl } from '../helpers/certificates.ts';
 import { plant, quickHeartbeats, withLimits } from '../helpers/faults.ts';
 import { mountedDisk, mountedDrive } from '../helpers/mounts.ts';
 import { until } from '../helpers/pause.ts';
-import { create, oneThread, startServer, storePath, takesNoCode } from '../helpers/program.ts';
+import {
+  create,
+  oneThread,
+  startServer,
+  storePath,
+  takesNoCode,
+  token,
+} from '../helpers/program.ts';
 import { testWith } from '../helpers/skips.ts';
 
 const test = testWith({ skip: takesNoCode || withoutOpenssl(), timeout: 90_000 });
@@ -25,13 +32,20 @@ test('while the drive of a certificate and of the backups does not answer, opera
     await storePath(t),
     [
       ...[...oneThread, '--backup-to', folder],
-      ...['--ops-tls-certificate', certificate, '--ops-tls-key', key],
+      ...['', 'ops-'].flatMap((which) => [
+        ...[`--${which}tls-certificate`, certificate, `--${which}tls-key`, key],
+      ]),
     ],
-    withLimits({ tls: { readAgainMs: 100 }, ops: { storeFiguresMs: 20 } }),
+    withLimits({
+      ...{ tls: { readAgainMs: 100 }, ops: { storeFiguresMs: 20, backupsMs: 20 } },
+      jobs: { restMs: 100, lookMs: 100 },
+    }),
   );
-  const statusOf = async (path: string) => {
-    const sent = request(`${server.opsUrl}${path}`, { ca, agent: false }).end();
-    const [reply] = await once(sent, 'response');
+  const statusOf = async (url: string, body?: object) => {
+    const method = body ? 'POST' : 'GET';
+    const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' };
+    const sent = request(url, { ca, agent: false, method, headers });
+    const [reply] = await once(sent.end(body && JSON.stringify(body)), 'response');
     return reply.resume().statusCode;
   };
   await server.logged((log) => log.includes('"a backup was made"'));
@@ -43,11 +57,11 @@ test('while the drive of a certificate and of the backups does not answer, opera
   );
   // More often than there are threads for files.
   for (let id = 1; id <= 12; id += 1) {
-    assert.equal(await statusOf('metrics'), 200);
-    assert.equal((await create(server.plantsUrl, plant(id))).status, 200);
+    assert.equal(await statusOf(`${server.opsUrl}metrics`), 200);
+    assert.equal(await statusOf(server.plantsUrl, plant(id)), 200);
   }
-  assert.equal(await statusOf('livez'), 200);
-  assert.equal(await statusOf('readyz'), 200);
+  for (const probe of ['livez', 'readyz'])
+    assert.equal(await statusOf(`${server.opsUrl}${probe}`), 200);
   await server.stop();
   assert.equal(server.child.signalCode, 'SIGTERM');
   assert.match(server.stderr(), /"stopped"/);
