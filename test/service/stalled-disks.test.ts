@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { mkdirSync, readFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { join } from 'node:path';
 import { makeAuthority, withoutOpenssl } from '../helpers/certificates.ts';
@@ -55,6 +55,15 @@ test('while the drive of a certificate and of the backups does not answer, opera
   await server.logged((log) =>
     /as it is: the disk of .*own.crt, or of its key, does not/.test(log),
   );
+  const tasks = `/proc/${server.child.pid}/task`;
+  const waiting = (task: string) =>
+    /^fuse_|request_wait/.test(readFileSync(`${tasks}/${task}/wchan`, 'utf8'));
+  const stalled = async () => {
+    await statusOf(`${server.opsUrl}metrics`);
+    return readdirSync(tasks).filter(waiting).length;
+  };
+  // Both certificates, the folder and the last backup.
+  await until(stalled, (threads) => threads === 4);
   // More often than there are threads for files.
   for (let id = 1; id <= 12; id += 1) {
     assert.equal(await statusOf(`${server.opsUrl}metrics`), 200);
