@@ -204,6 +204,8 @@ export const limits = {
   },
 
   sqlite: {
+    /** Calls of the main thread under way, such as one for each connection of an operator. */
+    callsMax: 1_024,
     /** Plants in a row of the journal that an upgrade fills. */
     filledRowPlants: 1_000,
     /** More pages give at most a quarter of the rate, and pauses of 90 ms instead of 9. */
@@ -360,7 +362,6 @@ export const limits = {
     restMs: second,
     lookMs: 60 * second,
     retryMs: 300 * second,
-    readMs: 10 * second,
   },
 
   ops: {
@@ -426,7 +427,16 @@ export type Limits = Widened<typeof limits>;
 type Widened<T> = { readonly [K in keyof T]: T[K] extends number ? number : Widened<T[K]> };
 
 /** @throws Error that says which two bounds contradict each other */
-export function demandFit({ access, disk, http, ops, postgres, sqlite, store }: Limits): void {
+export function demandFit({
+  access,
+  disk,
+  http,
+  ops,
+  postgres,
+  service,
+  sqlite,
+  store,
+}: Limits): void {
   const rules: readonly (readonly [isKept: boolean, rule: string])[] = [
     [http.headersMs <= http.requestMs, 'header fields are a part of the request'],
     [http.bodyBytesMax <= store.queueBytesMax, 'the queue has room for the largest plant'],
@@ -446,6 +456,7 @@ export function demandFit({ access, disk, http, ops, postgres, sqlite, store }: 
     ],
     [disk.freeBytesMin < disk.freeBytesLow, 'free space is a warning before it is an error'],
     [disk.freeBytesLow <= disk.freeBytesPlenty, 'plenty of free space is no warning'],
+    [service.opsConnectionsMax < sqlite.callsMax, 'every operator can ask the store at a time'],
     [sqlite.walBytesKept < sqlite.walBytesHigh, 'a WAL of the usual size is no warning'],
     [sqlite.walBytesHigh < sqlite.walBytesMax, 'a WAL is a warning before it is full'],
   ];

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { fstatSync, writeFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
 import { isatty } from 'node:tty';
 import { setFlagsFromString } from 'node:v8';
 import type { Terminal } from './cli/command.ts';
@@ -11,9 +12,13 @@ import { limits } from './limits.ts';
 // The launcher limits the young generation of the main thread. Other threads have their own limits.
 setFlagsFromString('--max-semi-space-size=0');
 
-// Syncs and lookups of names share the threads of libuv's pool, whose size is read at its first use.
-// Lookups take half of the threads, so beside a lookup a pool of one thread would sync nothing.
-if (!(Number(process.env['UV_THREADPOOL_SIZE']) >= 4)) delete process.env['UV_THREADPOOL_SIZE'];
+/*
+ * Threads of Node for files and lookups of names, which all threads share. The number is read at the
+ * first use. Lookups take half of the threads. Each certificate, the folder of backups, the last
+ * backup and the log may hold one for as long as their disk does not answer. The syncs of the store
+ * need two.
+ */
+if (!(Number(process.env['UV_THREADPOOL_SIZE']) >= 8)) process.env['UV_THREADPOOL_SIZE'] = '8';
 // A lookup cannot be cancelled, and a stop waits for it: 10 s for each name server that is silent.
 process.env['RES_OPTIONS'] ??= 'timeout:1 attempts:2';
 
@@ -99,7 +104,11 @@ const terminal: Terminal = {
   },
   onExit: (listener) => void process.on('exit', listener),
   userId: process.geteuid?.(),
-  exit: (code) => process.exit(code),
+  exit(code) {
+    // Node's exit waits for what it does with files, and a disk may never answer. A signal does not.
+    if (isWorkingWithFiles()) terminal.endBy(code === 0 ? 'SIGTERM' : 'SIGKILL');
+    process.exit(code);
+  },
   endBy: (signal) => {
     process.removeAllListeners(signal);
     process.kill(process.pid, signal);
@@ -109,5 +118,11 @@ const terminal: Terminal = {
 process.exitCode = await run(process.argv.slice(2), terminal);
 // Output that is not read keeps the process. Messages that are not read do not.
 await new Promise((resolve) => process.stdout.write('', resolve));
+// Such as a line of the log. `serve` calls `exit` when it has waited for long enough.
+while (isWorkingWithFiles()) await delay(limits.service.logRetryMs);
 // An exit closes no connection to a store. After a failure of the disk, the last one would sync.
 process.exit();
+
+function isWorkingWithFiles(): boolean {
+  return process.getActiveResourcesInfo().some((name) => name.startsWith('FSReq'));
+}

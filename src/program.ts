@@ -37,7 +37,7 @@ export const build = {
 export const threadEntries = {
   'http-thread': 'service/http-thread.ts',
   'reader-thread': 'service/reader-thread.ts',
-  'checkpoint-thread': 'store/sqlite/checkpoint-thread.ts',
+  'store-thread': 'store/sqlite/store-thread.ts',
   'task-thread': 'store/sqlite/task-thread.ts',
 } as const;
 

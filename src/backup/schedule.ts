@@ -11,9 +11,9 @@ import type { BackupList, LastRun, ListedBackup, RunningBackup } from '../ops/co
 import { reused } from '../ops/loading.ts';
 import { programCommand } from '../program.ts';
 import type { Log } from '../service/log.ts';
-import { StoreError, StoreOpenError } from '../store/errors.ts';
+import { StoreError } from '../store/errors.ts';
 import { type StoreLocation, settingOf } from '../store/location.ts';
-import { openReader } from '../stores.ts';
+import type { StoreReader } from '../store/store.ts';
 import { backupsOf, lossIn, type Origin } from './lineage.ts';
 import { countsText, lossText } from './loss.ts';
 import { placeOf } from './origin.ts';
@@ -37,11 +37,13 @@ export type ServiceBackups = ReturnType<typeof openBackups>;
  * other processes count, too. After a failure, the next try comes after `limits.jobs.retryMs`. A
  * backup in the future puts nothing off: the clock was ahead then, or is behind now.
  *
+ * @param store of the running service
  * @param now milliseconds since the epoch
  */
 export function openBackups(
   { folder, keep, everyMs }: BackupPlan,
   location: StoreLocation,
+  store: () => Pick<StoreReader, 'identity' | 'listBackups'>,
   env: Environment,
   log: Log,
   now: () => number,
@@ -52,7 +54,7 @@ export function openBackups(
   let origin = placeOf(location);
   const list = openBackupFolder(folder, () => origin);
   let running: { readonly reply: RunningBackup; readonly end: Promise<void> } | undefined;
-  let stop: () => void = () => undefined;
+  let signal: (name: NodeJS.Signals) => void = () => undefined;
   let last: LastRun | null = null;
   let isStopping = false;
   let timer: NodeJS.Timeout | undefined;
@@ -60,7 +62,7 @@ export function openBackups(
   async function run(operator: string | null): Promise<void> {
     const fields = operator === null ? {} : { operator };
     const result = await runProgram(args, childEnv, (process) => {
-      stop = () => process.kill('SIGTERM');
+      signal = (name) => process.kill(name);
     });
     if (isStopping) return;
     list.forget();
@@ -91,10 +93,15 @@ export function openBackups(
     return Math.max(now(), past(madeMs) + everyMs, ranMs + pauseMs);
   }
 
+  /** The end of the last backup that the store knows. @throws StoreError */
+  async function madeAtMs(): Promise<number | undefined> {
+    origin = { ...placeOf(location), ...(await store().identity()) };
+    return (await store().listBackups())[0]?.finishedAtMs;
+  }
+
   /** @returns the time until the next turn */
   async function takeTurn(): Promise<number> {
-    const { identity, madeMs } = await readStore(location);
-    origin = { ...placeOf(location), ...identity };
+    const madeMs = await madeAtMs();
     await list.look();
     const waitMs = dueMs(madeMs) - now();
     if (waitMs > 0) return waitMs;
@@ -113,8 +120,8 @@ export function openBackups(
     timer = setTimeout(async () => {
       const nextMs = await takeTurn().catch((error) => {
         // While the store cannot be read, no backup can be made.
-        const isExpected = error instanceof StoreError || error instanceof StoreOpenError;
-        if (!isExpected) log.error({ err: error }, 'the schedule of backups has failed');
+        if (!(error instanceof StoreError))
+          log.error({ err: error }, 'the schedule of backups has failed');
         return limits.jobs.lookMs;
       });
       wait(Math.min(limits.jobs.lookMs, nextMs));
@@ -134,10 +141,7 @@ export function openBackups(
       return lossText(location, origin.identity, folder, loss, counts);
     },
     async show() {
-      const dueAtMs = await readStore(location).then(
-        ({ madeMs }) => dueMs(madeMs),
-        () => undefined,
-      );
+      const dueAtMs = await madeAtMs().then(dueMs, () => undefined);
       return {
         folder,
         keep: rules,
@@ -162,18 +166,14 @@ export function openBackups(
     async [Symbol.asyncDispose]() {
       isStopping = true;
       clearTimeout(timer);
-      stop();
+      signal('SIGTERM');
+      // The folder may not answer. The next backup removes what is left there.
+      const late = setTimeout(() => signal('SIGKILL'), limits.service.drainMs);
       // A defect is logged where the backup was begun.
       await running?.end.catch(() => undefined);
+      clearTimeout(late);
     },
   };
-}
-
-/** `madeMs` is the end of the last backup. @throws StoreError, StoreOpenError */
-async function readStore(location: StoreLocation) {
-  await using store = await openReader(location, limits.jobs.readMs);
-  const [last] = await store.listBackups();
-  return { identity: await store.identity(), madeMs: last?.finishedAtMs };
 }
 
 type Result = { readonly done: { readonly warning?: string } } | { readonly fault: string };

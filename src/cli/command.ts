@@ -37,7 +37,10 @@ export interface Terminal {
   onExit(listener: () => void): void;
   /** The effective user id. Undefined on Windows. */
   readonly userId: number | undefined;
-  /** Ends the process, after the current calls of SQLite on other threads. */
+  /**
+   * Ends the process, after the current calls of SQLite on other threads; by a signal if a disk does
+   * not answer.
+   */
   exit(code: number): never;
   endBy(signal: string): void;
 }

@@ -1,21 +1,23 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import { isDeepStrictEqual } from 'node:util';
-import { readSmallFile } from '../disk/files.ts';
+import { readSmallFileLater } from '../disk/files.ts';
 import { type TlsMaterial, tlsOptions } from '../http/tls.ts';
 import { limits } from '../limits.ts';
 import { CertificateError, type TlsFiles } from './config.ts';
 import type { Log } from './log.ts';
 
 /** @throws CertificateError */
-export function readCertificate(files: TlsFiles, nowMs: number) {
-  return certificateIn(readMaterial(files), files, nowMs);
+export async function readCertificate(files: TlsFiles, nowMs: number) {
+  return certificateIn(await readMaterial(files), files, nowMs);
 }
 
-function readMaterial({ certificate, key }: TlsFiles): TlsMaterial {
+async function readMaterial({ certificate, key }: TlsFiles): Promise<TlsMaterial> {
   const read = (path: string) =>
-    attempt(`cannot read ${path}`, () => readSmallFile(path, limits.tls.fileBytesMax));
-  return { certificate: read(certificate), key: read(key) };
+    readSmallFileLater(path, limits.tls.fileBytesMax).catch((error) => {
+      throw failed(`cannot read ${path}`, error);
+    });
+  return { certificate: await read(certificate), key: await read(key) };
 }
 
 /** A certificate that fits its key, and is valid now. */
@@ -55,45 +57,67 @@ function attempt<T>(failure: string, read: () => T): T {
   try {
     return read();
   } catch (error) {
-    throw new CertificateError(`${failure} (${(error as Error).message})`, { cause: error });
+    throw failed(failure, error as Error);
   }
 }
 
-export type CertificateWatch = ReturnType<typeof watchCertificate>;
+function failed(failure: string, cause: Error): CertificateError {
+  return new CertificateError(`${failure} (${cause.message})`, { cause });
+}
+
+export type CertificateWatch = Awaited<ReturnType<typeof watchCertificate>>;
 
 /**
  * The certificate of a listener, renewed from its files. Reads the files every
  * `limits.tls.readAgainMs`, and takes up a new certificate. Files that do not fit leave the old
  * certificate in force. A failure is logged when two readings find the failure, because the files
  * are not replaced at one moment.
+ *
+ * One reading at a time: each one that a disk does not return from holds one of Node's threads for
+ * files.
  */
-export function watchCertificate(files: TlsFiles, log: Log) {
-  let current = readCertificate(files, Date.now());
+export async function watchCertificate(files: TlsFiles, log: Log) {
+  let current = await readCertificate(files, Date.now());
   let failure: { readonly message: string; readonly isLogged: boolean } | undefined;
   let renew: (material: TlsMaterial) => void = () => undefined;
+  let isReading = false;
+  let isAsked = false;
 
-  function read(isAsked: boolean): void {
-    try {
-      const material = readMaterial(files);
-      const isSame = isDeepStrictEqual(material, current.material);
-      // The same files are looked into again only to tell that the certificate has expired.
-      if (!isSame || current.expiresAtMs <= Date.now())
-        current = certificateIn(material, files, Date.now());
-      failure = undefined;
-      if (isSame) return;
-      renew(material);
-      const expires = new Date(current.expiresAtMs).toISOString();
-      log.info({ certificate: files.certificate, expires }, 'a new certificate is in force');
-    } catch (error) {
-      const { message } = error as CertificateError;
-      const last = failure?.message === message ? failure : undefined;
-      const isDue = isAsked || last?.isLogged === false;
-      if (isDue) log.error({}, `the certificate stays as it is: ${message}`);
-      failure = { message, isLogged: isDue || last?.isLogged === true };
-    }
+  function note(material: TlsMaterial): void {
+    const isSame = isDeepStrictEqual(material, current.material);
+    // The same files are looked into again only to tell that the certificate has expired.
+    if (!isSame || current.expiresAtMs <= Date.now())
+      current = certificateIn(material, files, Date.now());
+    failure = undefined;
+    if (isSame) return;
+    renew(material);
+    const expires = new Date(current.expiresAtMs).toISOString();
+    log.info({ certificate: files.certificate, expires }, 'a new certificate is in force');
   }
 
-  const timer = setInterval(() => read(false), limits.tls.readAgainMs);
+  function noteFailure(message: string, wasAsked = false): void {
+    const last = failure?.message === message ? failure : undefined;
+    const isDue = wasAsked || last?.isLogged === false;
+    if (isDue) log.error({}, `the certificate stays as it is: ${message}`);
+    failure = { message, isLogged: isDue || last?.isLogged === true };
+  }
+
+  async function read(): Promise<void> {
+    isReading = true;
+    do {
+      const wasAsked = isAsked;
+      isAsked = false;
+      await readMaterial(files)
+        .then(note)
+        .catch(({ message }: CertificateError) => noteFailure(message, wasAsked));
+    } while (isAsked);
+    isReading = false;
+  }
+
+  const timer = setInterval(() => {
+    if (isReading) noteFailure(`the disk of ${files.certificate}, or of its key, does not answer`);
+    else void read();
+  }, limits.tls.readAgainMs);
   return {
     current: () => current,
     /** Gets the certificate in force at once, because it may be a newer one, and each later one. */
@@ -102,7 +126,10 @@ export function watchCertificate(files: TlsFiles, log: Log) {
       renew(current.material);
     },
     /** Reads the files now, and logs a failure at once. */
-    readNow: () => read(true),
+    readNow() {
+      isAsked = true;
+      if (!isReading) void read();
+    },
     [Symbol.dispose]: () => clearInterval(timer),
   };
 }

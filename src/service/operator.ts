@@ -11,7 +11,7 @@ import { createHealth, type Phase, type Space } from '../ops/health/health.ts';
 import { type Heartbeat, startHeartbeat } from '../ops/health/heartbeat.ts';
 import { probes } from '../ops/health/probes.ts';
 import { listenForOperators } from '../ops/listener.ts';
-import { bestEffort } from '../ops/loading.ts';
+import { bestEffort, reused } from '../ops/loading.ts';
 import {
   type FigureSources,
   gatherFigures,
@@ -26,7 +26,7 @@ import type { TokenFigureTable } from '../ops/token-figures.ts';
 import { startThread, version } from '../program.ts';
 import { commandOn, shellQuoted } from '../store/command-text.ts';
 import type { StoreLocation } from '../store/location.ts';
-import type { TableReader } from '../store/small-tables.ts';
+import type { BackupRecord, TableReader } from '../store/small-tables.ts';
 import type { SharedStore } from '../store/store.ts';
 import { engineOf } from '../stores.ts';
 import { watchEventLoop } from '../threads/event-loop.ts';
@@ -171,14 +171,14 @@ function observe(
   const samples = starting.use(startSamples({ httpThreads, queuePlants, connections }));
   const reader = starting.use(openReader(config.store, log));
   const space = spaceOf(config.store);
-  const sizes = () => sizesOf(config.store, store, space);
+  const sizes = sizesOf(config.store, store, space);
   const count = plantCount(reader, () => createsOf(httpThreads, 'created'), queuePlants);
   const plants = () => count()?.plants;
   const { backups } = options;
   // Begins the first count.
   if (backups) count();
   const loss = backups && (() => backups.loss(count()));
-  const lastBackup = () => lastBackupOf(config.store, store);
+  const lastBackup = lastBackupOf(config.store, store);
   const lastRun = () => backups?.last() ?? null;
   const liveTokens = liveTokensOf(store);
   const health = createHealth({
@@ -242,19 +242,26 @@ const resourceLimits = { maxYoungGenerationSizeMb: 1 };
 
 /**
  * The newest backup whose file is there, or else the newest one: a backup that was made elsewhere
- * and removed hides no other. Another machine may have the backups of a database.
+ * and removed hides no other. Another machine may have the backups of a database. One look at a time:
+ * each one that a disk does not return from holds one of Node's threads for files.
  */
-async function lastBackupOf(
+function lastBackupOf(
   location: StoreLocation,
   store: TableReader,
-): Promise<LastBackup | undefined> {
-  const newestFirst = await store.listBackups();
+): () => Promise<LastBackup | undefined> {
   const isLocal = engineOf(location).file !== undefined;
-  for (const backup of newestFirst)
-    if (!isLocal || !(await bestEffort(isAbsentLater(backup.file))))
-      return { ...backup, isFileGone: false };
-  const [newest] = newestFirst;
-  return newest && { ...newest, isFileGone: true };
+  let newestFirst: readonly BackupRecord[] = [];
+  const find = reused(async () => {
+    for (const backup of newestFirst)
+      if (!isLocal || !(await isAbsentLater(backup.file))) return { ...backup, isFileGone: false };
+    const [newest] = newestFirst;
+    return newest && { ...newest, isFileGone: true };
+  }, 0);
+  return async () => {
+    newestFirst = await store.listBackups();
+    const [newest] = newestFirst;
+    return (await bestEffort(find())) ?? (newest && { ...newest, isFileGone: false });
+  };
 }
 
 function openReader(location: StoreLocation, log: Log): ReaderThread {
@@ -274,21 +281,22 @@ type ReadSpace = () => Promise<Space | undefined>;
 function spaceOf(location: StoreLocation): ReadSpace | undefined {
   const { file } = engineOf(location);
   if (file === undefined) return undefined;
-  return async () => {
+  return reused(async () => {
     const { bytes, freeBytes } = await fileSystemOfLater(dirname(file));
     return bytes === 0 ? undefined : { freeBytes, isLow: isSpaceLow({ bytes, freeBytes }) };
-  };
+  }, 0);
 }
 
-async function sizesOf(
-  location: StoreLocation,
-  store: SharedStore,
-  readSpace: ReadSpace | undefined,
-) {
-  const [plantsBytes, space] = await Promise.all([
-    bestEffort(store.metrics.plantsBytes()),
-    readSpace && bestEffort(readSpace()),
-  ]);
-  const logBytes = engineOf(location).walBytes();
-  return { plantsBytes, logBytes, freeBytes: space?.freeBytes, isSpaceLow: space?.isLow };
+/** One look at a time, as for the last backup. */
+function sizesOf(location: StoreLocation, store: SharedStore, readSpace: ReadSpace | undefined) {
+  const plants = reused(store.metrics.plantsBytes, 0);
+  const log = reused(engineOf(location).walBytes, 0);
+  return async () => {
+    const [plantsBytes, logBytes, space] = await Promise.all([
+      bestEffort(plants()),
+      bestEffort(log()),
+      readSpace && bestEffort(readSpace()),
+    ]);
+    return { plantsBytes, logBytes, freeBytes: space?.freeBytes, isSpaceLow: space?.isLow };
+  };
 }

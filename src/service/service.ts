@@ -139,6 +139,7 @@ function running(
     plantsUrl,
     /** The URL of the operators' listener, if there is one. */
     opsUrl: operator.url,
+    store: store as Pick<SharedStore, 'identity' | 'listBackups' | 'noteDecision'>,
     storeIsNew: store.isNew,
     /** The file of the first token, if the service has ever made a token. */
     firstTokenFile: engineOf(config.store).firstTokenFile,

@@ -39,8 +39,8 @@ export interface Engine {
   readonly place: string;
   /** All files that belong to the store. A command must not overwrite them. */
   files(): string[];
-  /** Bytes of SQLite's WAL; undefined for a database. */
-  walBytes(): number | undefined;
+  /** Bytes of SQLite's WAL; undefined for a database. @throws errors of the file system */
+  walBytes(): Promise<number | undefined>;
   /** Tells whether the store exists. An empty file is no store. @throws StoreOpenError, StoreError */
   isThere(): Promise<boolean>;
   /** The files that are left of an earlier store, for a location without a store. */

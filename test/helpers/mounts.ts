@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import {
   closeSync,
   constants,
@@ -17,6 +18,8 @@ import {
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import type { TestContext } from 'node:test';
+import { pause } from './pause.ts';
+import { inReverse, temporaryFolder } from './program.ts';
 import { skipVisibly } from './skips.ts';
 
 /**
@@ -36,7 +39,7 @@ export function mounted(t: TestContext, options: string): string | undefined {
 export function mountedDisk(
   t: TestContext,
   bytes: number,
-): { at: string; breakDisk(): void } | undefined {
+): { at: string; breakDisk(): void; freeze(): void; thaw(): void } | undefined {
   const disk = mountIn(t, (folder) => {
     const image = join(folder, 'image');
     writeFileSync(image, Buffer.alloc(bytes));
@@ -44,15 +47,43 @@ export function mountedDisk(
     return ['-o', 'loop,errors=remount-ro', image];
   });
   if (disk === undefined) return undefined;
+  const freezer = (how: '-f' | '-u') => spawnSync('fsfreeze', [how, disk.at]);
   return {
     ...disk,
     breakDisk: () => writeFileSync(`/sys/fs/ext4/${deviceOf(disk.at)}/trigger_fs_error`, '1'),
+    thaw: () => void freezer('-u'),
+    /** As the agent of a backup of a virtual machine does: each write waits for `thaw`. */
+    freeze(): void {
+      t.after(() => freezer('-u'));
+      assert.equal(freezer('-f').status, 0);
+    },
   };
 }
 
 function deviceOf(mountPoint: string): string {
   const args = ['-n', '-o', 'SOURCE', mountPoint];
   return spawnSync('findmnt', args, { encoding: 'utf8' }).stdout.trim().replace('/dev/', '');
+}
+
+/** A folder on a drive that answers nothing more after `stall`, as one of a network. */
+export async function mountedDrive(
+  t: TestContext,
+): Promise<{ at: string; stall(): void } | undefined> {
+  const owner = inReverse(t);
+  const at = await temporaryFolder(owner);
+  const drive = spawn('bindfs', ['-f', await temporaryFolder(owner), at], { stdio: 'ignore' });
+  const ended = once(drive, 'exit').catch(() => undefined);
+  owner.after(async () => {
+    // First: a drive that does not answer keeps umount, too.
+    drive.kill('SIGKILL');
+    await ended;
+    spawnSync('umount', ['--lazy', at]);
+  });
+  const isMounted = () => spawnSync('mountpoint', ['-q', at]).status === 0;
+  while (!isMounted() && drive.pid !== undefined && drive.exitCode === null) await pause();
+  if (isMounted()) return { at, stall: () => void drive.kill('SIGSTOP') };
+  skipVisibly(t, 'bindfs mounts nothing here');
+  return undefined;
 }
 
 /**

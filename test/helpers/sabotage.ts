@@ -1,4 +1,4 @@
-import fs, { existsSync } from 'node:fs';
+import fs, { existsSync, readlinkSync } from 'node:fs';
 import { registerHooks, syncBuiltinESMExports } from 'node:module';
 import { Server } from 'node:net';
 import { DatabaseSync, StatementSync } from 'node:sqlite';
@@ -27,6 +27,23 @@ const sabotages: Readonly<Record<string, () => void>> = {
       },
       { __promisify__: fdatasync.__promisify__ },
     );
+    syncBuiltinESMExports();
+  },
+  'sync of the store hangs': () => {
+    const { fdatasync, fdatasyncSync } = fs;
+    const isStore = (descriptor: number) =>
+      /\.db$/.test(readlinkSync(`/proc/self/fd/${descriptor}`));
+    fs.fdatasync = Object.assign(
+      async (...[descriptor, done]: Parameters<typeof fdatasync>) => {
+        while (inForce() && isStore(descriptor)) await delay(5);
+        fdatasync(descriptor, done);
+      },
+      { __promisify__: fdatasync.__promisify__ },
+    );
+    fs.fdatasyncSync = (descriptor) => {
+      if (isStore(descriptor)) hang();
+      fdatasyncSync(descriptor);
+    };
     syncBuiltinESMExports();
   },
   'copy of the files hangs': () => onRead(hang),

@@ -9,7 +9,7 @@ import { limits } from '../../src/limits.ts';
 import type { BackupList } from '../../src/ops/contract.ts';
 import type { Log } from '../../src/service/log.ts';
 import { fileLocation } from '../../src/store/location.ts';
-import { tryLockFile } from '../../src/stores.ts';
+import { openReader, tryLockFile } from '../../src/stores.ts';
 import { namesIn, newStore } from '../helpers/backups.ts';
 import { ask, signIn } from '../helpers/operators.ts';
 import { pause, until } from '../helpers/pause.ts';
@@ -131,9 +131,11 @@ test('a backup is due by the last one that the store knows, unless that is in th
   let nowMs = Date.parse('2026-11-23T12:00:00Z');
   const logged: string[] = [];
   const note = (_: object, text: string) => void logged.push(text);
+  await using reader = await openReader(fileLocation(store), 1_000);
   await using backups = openBackups(
     { folder: join(folder, 'absent'), keep: retention('1d:1h'), everyMs: hourMs },
     fileLocation(store),
+    () => reader,
     process.env,
     { info: note, warn: note, error: note } as unknown as Log,
     () => nowMs,
@@ -165,7 +167,9 @@ test('a backup whose manifest is damaged is listed as such', async (t) => {
   const [, manifest = ''] = namesIn(folder);
   writeFileSync(join(folder, manifest), '{}');
   const plan = { folder, keep: retention('1d:1h'), everyMs: hourMs };
-  await using backups = openBackups(plan, fileLocation(store), {}, {} as Log, Date.now);
+  const location = fileLocation(store);
+  await using reader = await openReader(location, 1_000);
+  await using backups = openBackups(plan, location, () => reader, {}, {} as Log, Date.now);
   const [listed] = (await backups.desk.show()).backups;
   assert.deepEqual([listed?.plants, listed?.fault], [null, 'the manifest is damaged']);
   await done('backup', folder, ...on(store));

@@ -102,7 +102,7 @@ async function certificateFindings(
 async function certificateFinding(files: TlsFiles, nowMs: number): Promise<Finding> {
   const { readCertificate } = await import('../../service/certificate.ts');
   try {
-    const { names, expiresAtMs, chain } = readCertificate(files, nowMs);
+    const { names, expiresAtMs, chain } = await readCertificate(files, nowMs);
     const until = new Date(expiresAtMs).toISOString();
     const found = `${files.certificate} is for ${names}, and expires at ${until}`;
     const missing = missingIssuer(chain);

@@ -16,7 +16,8 @@ export async function prepareStore(
   const engine = sqliteEngine(location);
   // A crash leaves a WAL. On a thread of its own: a large store takes minutes, and this thread hears
   // signals.
-  const isInDoubt = engine.walBytes() > 0 || (await engine.doubt()) !== undefined;
+  const isInDoubt =
+    (await engine.walBytes().catch(() => 0)) > 0 || (await engine.doubt()) !== undefined;
   if (isInDoubt && (await engine.repair()))
     log.warn(
       { store: location.path },

@@ -9,8 +9,7 @@ import { ageText } from '../../quantity-text.ts';
 import type { ServiceConfig } from '../../service/config.ts';
 import { type Log, openLog } from '../../service/log.ts';
 import { type Service, startService } from '../../service/service.ts';
-import type { StoreLocation } from '../../store/location.ts';
-import { engineOf, openExistingStore } from '../../stores.ts';
+import { engineOf } from '../../stores.ts';
 import { command, type Terminal } from '../command.ts';
 import { commandsOf } from '../engines.ts';
 import { fixedToken, fixedTokenChars } from '../fixed-token.ts';
@@ -79,10 +78,12 @@ export const serve = command({
     using starting = supervisor.isStarting();
     await demandStore(values, log);
     await prepare(log, terminal);
-    const backups = await backupsOf(values, terminal, log);
-    const service = await startService(config, serviceLog, backups?.desk).catch((error) => {
-      throw startError(error, config, terminal.env);
-    });
+    const backups = await backupsOf(values, () => service.store, terminal, log);
+    const service: Service = await startService(config, serviceLog, backups?.desk).catch(
+      (error) => {
+        throw startError(error, config, terminal.env);
+      },
+    );
     starting[Symbol.dispose]();
     for (const { name, says } of warnings) log.warn({ check: name }, says);
     // Outside a terminal, standard output and the log may be one file, which must hold only JSON.
@@ -98,7 +99,9 @@ export const serve = command({
     }
 
     readAgain = service.readAgain;
-    if (service.storeIsNew && values['new-store'] === 'yes') await noteNewStore(store);
+    // The operator means the empty store, whatever earlier backups hold.
+    if (service.storeIsNew && values['new-store'] === 'yes')
+      await service.store.noteDecision(Date.now());
     backups?.start();
     supervisor.isReady();
     supervisor.watch(service.respond);
@@ -108,7 +111,7 @@ export const serve = command({
     const jobsEnd = backups?.[Symbol.asyncDispose]();
     const code = await stop(service, reason, log, supervisor);
     await jobsEnd;
-    // A welcome that is not read would keep the process.
+    // A welcome that is not read, or a file whose disk does not answer, would keep the process.
     setTimeout(() => terminal.exit(code), limits.http.lingerMs).unref();
     return code;
   },
@@ -186,15 +189,10 @@ async function demandStore(values: ServeValues, log: Log): Promise<void> {
   await demandNewStore(values);
 }
 
-/** Notes that the operator means the empty store, whatever earlier backups hold. */
-async function noteNewStore(location: StoreLocation): Promise<void> {
-  await using store = await openExistingStore(location, limits.cli.lockMs);
-  await store.noteDecision(Date.now());
-}
-
 /** Most services load no code for backups. */
 async function backupsOf(
   values: ServeValues,
+  opened: () => Service['store'],
   terminal: Terminal,
   log: Log,
 ): Promise<ServiceBackups | undefined> {
@@ -202,7 +200,7 @@ async function backupsOf(
   if (folder === undefined) return undefined;
   const { openBackups } = await import('../../backup/schedule.ts');
   const plan = { folder: resolve(folder), keep, everyMs: values['backup-every'] };
-  return openBackups(plan, store, terminal.env, log, Date.now);
+  return openBackups(plan, store, opened, terminal.env, log, Date.now);
 }
 
 /** With --reuse-port the kernel would spread clients and operators over both listeners. */
@@ -242,8 +240,9 @@ function serviceConfig(values: ServeValues, env: Environment): Omit<ServiceConfi
 function exitWhenStuck(terminal: Terminal, log: Log, graceMs: number): void {
   const stuck = () => {
     log.fatal({}, 'the service does not stop by itself; giving up');
-    terminal.exit(1);
+    // An exit would wait for a thread that waits for a disk. The line of the log is written first.
+    setTimeout(() => terminal.endBy('SIGKILL'), limits.service.logRetryMs);
   };
   setTimeout(stuck, graceMs + limits.http.lingerMs + limits.trace.closeMs).unref();
-  void terminal.untilInterruptedAgain().then(() => terminal.exit(1));
+  void terminal.untilInterruptedAgain().then(() => terminal.endBy('SIGINT'));
 }

@@ -18,7 +18,7 @@ export function postgresEngine(location: PostgresLocation) {
     backupName: encodeURIComponent(location.database),
     place: text,
     files: () => [firstTokenFile],
-    walBytes: () => undefined,
+    walBytes: async () => undefined,
     isThere: async () => (await upgrades()).isThereInPostgres(location),
     traces: async () => [],
     setTracesAside: () => undefined,

@@ -64,8 +64,8 @@ async function copyPages(store: DatabaseSync, copyPath: string, onProgress: OnPr
 }
 
 /** Notes the decision of a restore in its copy of the backup, which is upgraded for that. */
-export function noteRestore(path: string, atMs: number, digest: string): void {
-  upgradeSqlite(path);
+export async function noteRestore(path: string, atMs: number, digest: string): Promise<void> {
+  await upgradeSqlite(path);
   {
     using db = new DatabaseSync(path);
     runSteps(db, identityChanges.noteDecision(atMs, digest));

@@ -1,5 +1,6 @@
-import { fdatasyncSync, openSync } from 'node:fs';
+import { fdatasync, openSync } from 'node:fs';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { promisify } from 'node:util';
 import { limits } from '../../limits.ts';
 import { StoreError } from '../errors.ts';
 import { walBytesKept } from './database.ts';
@@ -8,6 +9,8 @@ import { pragma } from './schema.ts';
 import type { SharedWrites } from './shared-writes.ts';
 import { prepareTransactions } from './transactions.ts';
 import { inTransaction } from './write-lock.ts';
+
+const sync = promisify(fdatasync);
 
 /**
  * Checkpoints (sqlite.org/wal.html#ckpt) keep the WAL small. SQLite's own checkpoint would run
@@ -18,15 +21,17 @@ import { inTransaction } from './write-lock.ts';
  * leave no such moment, so a large WAL waits for readers from time to time: readers that begin
  * during the wait use only the file.
  *
+ * The event loop turns during each sync, and waits for one copy of pages at most.
+ *
  * @param onCopied gets the duration of each checkpoint
- * @returns a function that checkpoints if enough pages have been written. It throws only StoreError
- * that is fatal
+ * @returns a function that checkpoints if enough pages have been written, one call at a time. It
+ * throws only StoreError that is fatal
  */
 export function prepareCheckpoints(
   db: DatabaseSync,
   { lock, failure, noteWalBytes }: SharedWrites,
   onCopied: (tookMs: number) => void,
-): () => void {
+): () => Promise<void> {
   const measure = db.prepare('PRAGMA wal_checkpoint(NOOP)');
   const copy = db.prepare('PRAGMA wal_checkpoint(PASSIVE)');
   const copyForReaders = db.prepare('PRAGMA wal_checkpoint(RESTART)');
@@ -58,18 +63,18 @@ export function prepareCheckpoints(
    * Beside creates, SQLite copies and does not sync. A sync of all these pages under the lock would
    * take 30 ms. Each further pass copies what has been written during the pass before.
    */
-  function copyMost(): void {
+  async function copyMost(): Promise<void> {
     for (let pass = 0; pass < limits.sqlite.checkpointPasses; pass++) {
       const pages = measurePages();
       tryCheckpoint(copy);
-      syncStore();
+      await syncStore();
       if (measurePages() - pages <= limits.sqlite.lockedPages) return;
     }
   }
 
-  function syncStore(): void {
+  async function syncStore(): Promise<void> {
     try {
-      fdatasyncSync(descriptor);
+      await sync(descriptor);
     } catch (cause) {
       const reason = (cause as Error).message;
       throw new StoreError('fatal', `the sync of the store has failed (${reason})`, { cause });
@@ -112,8 +117,8 @@ export function prepareCheckpoints(
     }
   }
 
-  function finish(): void {
-    lock.acquireBlocking();
+  async function finish(): Promise<void> {
+    await lock.acquire();
     try {
       if (failure()) return;
       const isWhole = copyRest();
@@ -125,11 +130,11 @@ export function prepareCheckpoints(
     }
   }
 
-  return () => {
+  return async () => {
     if (failure() || !isDue()) return;
     const startedMs = performance.now();
-    copyMost();
-    finish();
+    await copyMost();
+    await finish();
     onCopied(performance.now() - startedMs);
   };
 }

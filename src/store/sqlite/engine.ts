@@ -1,4 +1,5 @@
-import { existsSync, renameSync, statSync } from 'node:fs';
+import { existsSync, renameSync } from 'node:fs';
+import { realpath, stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { basename, dirname, extname, join, resolve } from 'node:path';
 import { compactTime, withoutLinks } from '../../disk/files.ts';
@@ -29,10 +30,7 @@ export function sqliteEngine({ path }: SqliteLocation) {
     backupName: basename(path, extname(path)),
     place: `${hostname()}:${resolve(path)}`,
     files: () => [...['', ...sqliteCompanions, syncNotesEnding].map(fileWith), firstTokenFile],
-    walBytes() {
-      if (!existsSync(path)) return 0;
-      return statSync(fileWith('-wal'), { throwIfNoEntry: false })?.size ?? 0;
-    },
+    walBytes: async () => (await stat(`${await realpath(path)}-wal`)).size,
     isThere: async () => (await import('./database.ts')).isThere(path),
     traces: async () => (await import('./traces.ts')).tracesOfSqlite(path),
     setTracesAside() {

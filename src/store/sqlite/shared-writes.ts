@@ -100,16 +100,16 @@ export function sharedWritesIn(memory: SharedArrayBuffer) {
     get failed(): Promise<string> {
       return Promise.resolve(Atomics.waitAsync(cells, failedCell, 0).value).then(reason);
     },
-    /** Wakes the thread for checkpoints when a checkpoint may be due. @returns whether so */
+    /** Wakes the thread of the store when a checkpoint may be due. @returns whether so */
     noteWritten(pages: number): boolean {
       const written = Atomics.add(cells, writtenCell, pages) + pages;
       const isDue = written >= limits.sqlite.checkpointPages;
       if (isDue) wakeCheckpoints();
       return isDue;
     },
-    /** Returns when there is work for the thread for checkpoints. */
-    waitForWork(): void {
-      Atomics.wait(cells, dueCell, 0);
+    /** Resolves when there is work for the thread of the store. */
+    async work(): Promise<void> {
+      await change(cells, dueCell, 0);
       Atomics.store(cells, dueCell, 0);
       Atomics.store(cells, writtenCell, 0);
     },

@@ -1,11 +1,10 @@
-import { statSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
 import type { DatabaseSync } from 'node:sqlite';
-import type { Worker } from 'node:worker_threads';
 import { limits } from '../../limits.ts';
 import { startThread } from '../../program.ts';
 import { intervalText } from '../../quantity-text.ts';
 import { measuresIn, writerLayout } from '../../threads/measures.ts';
-import { changes } from '../small-tables.ts';
+import { changes, reads } from '../small-tables.ts';
 import { callsOf } from '../steps.ts';
 import type { SharedStore, Store, StoreShare } from '../store.ts';
 import { measured, openShares } from '../write-measures.ts';
@@ -13,20 +12,20 @@ import { openAgain, openForWriting } from './database.ts';
 import { readerOn } from './reader.ts';
 import { sharedWritesIn, sharedWritesMemory } from './shared-writes.ts';
 import { runSteps } from './steps.ts';
+import { callsTo } from './thread-calls.ts';
 import { prepareTransactions } from './transactions.ts';
 import { openWriter } from './writer.ts';
 
-/** What the thread for checkpoints gets. */
-export interface CheckpointThreadOptions {
+export interface StoreThreadOptions {
   readonly path: string;
-  /** `sharedWritesMemory` */
-  readonly memory: SharedArrayBuffer;
-  /** `writerLayout` */
-  readonly measures: SharedArrayBuffer;
+  readonly lockMs: number;
+  readonly share: StoreShare;
 }
 
 /**
- * A store in one SQLite file. Each thread that joins has a connection of its own.
+ * A store in one SQLite file. Each thread that joins has a connection of its own. Once the store is
+ * shared, the calls for the small tables run on a thread of the store, so that the caller waits for
+ * no disk.
  *
  * @param lockMs time that a write waits for another process
  * @throws StoreOpenError
@@ -42,12 +41,12 @@ export async function openSqliteStore(
   const shared = sharedWritesIn(memory);
   /** Where a store is saved whose files are gone, or why the thread has ended. */
   const threadSays = Promise.withResolvers<string>();
-  let thread: Worker | undefined;
+  let thread: StoreThread | undefined;
   /** A command that writes little has no use for the thread. */
-  const startCheckpoints = () => {
-    thread ??= startCheckpointThread({ path, ...share() }, threadSays.resolve);
+  const start = () => {
+    thread ??= startStoreThread({ path, lockMs, share: share() }, threadSays.resolve);
   };
-  const store = storeOn(path, db, share(), lockMs, startCheckpoints);
+  const store = storeOn(path, db, share(), lockMs, start);
   /** Resolves at once if nothing is to be rescued. */
   const rescued = once(async () => {
     if (thread === undefined || !shared.areFilesGone()) return;
@@ -58,20 +57,20 @@ export async function openSqliteStore(
     clearTimeout(late);
   });
   const close = once(async () => {
+    await thread?.ended();
     // The connection stays open: the last one of a process would sync again when it closes.
     if (!shared.failure()) await store.close();
     await rescued();
     if (shared.failure()) return;
-    // This end is no failure.
-    thread?.removeAllListeners('exit');
     // Last: its connection checkpoints, and removes the WAL.
     await thread?.terminate();
   });
   return {
     ...store,
+    ...onThread(store, () => thread),
     isNew,
     share() {
-      startCheckpoints();
+      start();
       return share();
     },
     failed: Promise.race([
@@ -82,7 +81,7 @@ export async function openSqliteStore(
     pooler: undefined,
     metrics: {
       writers,
-      plantsBytes: async () => statSync(path, { throwIfNoEntry: false })?.size,
+      plantsBytes: async () => (await stat(path)).size,
       connections: () => undefined,
     },
     close,
@@ -90,17 +89,34 @@ export async function openSqliteStore(
   };
 }
 
-function startCheckpointThread(
-  workerData: CheckpointThreadOptions,
-  onEnd: (reason: string) => void,
-): Worker {
+type StoreThread = ReturnType<typeof startStoreThread>;
+
+/** @param onEnd gets why the thread has ended by itself */
+function startStoreThread(workerData: StoreThreadOptions, onEnd: (reason: string) => void) {
   // The end of the thread must not close its descriptor of the store, which has the locks.
-  const thread = startThread('checkpoint-thread', { workerData, trackUnmanagedFds: false });
-  thread.unref();
-  thread.on('message', onEnd);
-  thread.on('error', ({ stack }) => onEnd(`the thread for checkpoints has failed: ${stack}`));
-  thread.on('exit', () => onEnd('the thread for checkpoints has ended'));
-  return thread;
+  const thread = startThread('store-thread', { workerData, trackUnmanagedFds: false });
+  let isOver = false;
+  thread.on('message', ({ end }: { end?: string }) => end && onEnd(end));
+  thread.on('error', ({ stack }) => onEnd(`the thread of the store has failed: ${stack}`));
+  thread.on('exit', () => isOver || onEnd('the thread of the store has ended'));
+  return {
+    ...callsTo(thread),
+    terminate(): Promise<number> {
+      isOver = true;
+      return thread.terminate();
+    },
+  };
+}
+
+const threadCalls = [...Object.keys(reads), ...Object.keys(changes), 'identity', 'beat'];
+
+/** The calls whose arguments and results may be sent to a thread run there, if there is one. */
+function onThread(store: Store, thread: () => StoreThread | undefined): Partial<Store> {
+  const calls = threadCalls.map((name) => {
+    const own = store[name as 'beat'] as (...args: readonly unknown[]) => Promise<unknown>;
+    return [name, (...args: unknown[]) => thread()?.call(name, args) ?? own(...args)];
+  });
+  return Object.fromEntries(calls);
 }
 
 /** The same store on another thread. @throws StoreOpenError */
@@ -109,7 +125,7 @@ export function joinSqliteStore(path: string, share: StoreShare, lockMs: number)
 }
 
 /** @param onDue called when a checkpoint is due */
-function storeOn(
+export function storeOn(
   path: string,
   db: DatabaseSync,
   share: StoreShare,

@@ -8,16 +8,20 @@ import { demandSynced } from './repair.ts';
 import { makeTables, refuseSchemaFault, schemaVersionOf } from './schema.ts';
 import { inTransaction } from './write-lock.ts';
 
-/** @returns the version of an older schema; otherwise undefined @throws StoreOpenError */
-export function outdatedSchemaOfSqlite(path: string): number | undefined {
-  return opening(path, () => {
+/** @returns the version of an older schema; otherwise undefined @throws StoreOpenError, StoreError */
+export async function outdatedSchemaOfSqlite(path: string): Promise<number | undefined> {
+  return opening(path, async () => {
     if (!isThere(path)) return undefined;
-    demandSynced(path);
-    // Not read-only: after a power cut, SQLite may have to roll a change back.
-    using db = new DatabaseSync(path, { timeout: openMs });
-    // The last connection checkpoints when it closes.
-    setDurability(db);
-    const version = schemaVersionOf(db, path);
+    const { demandClosed } = demandSynced(path);
+    let version: number;
+    {
+      // Not read-only: after a power cut, SQLite may have to roll a change back.
+      using db = new DatabaseSync(path, { timeout: openMs });
+      // The last connection checkpoints when it closes.
+      setDurability(db);
+      version = schemaVersionOf(db, path);
+    }
+    await demandClosed();
     return version === 0 || version === schemaVersion ? undefined : version;
   });
 }
@@ -26,17 +30,20 @@ export function outdatedSchemaOfSqlite(path: string): number | undefined {
  * Upgrades a store of an earlier release in one transaction. A running service of that version goes
  * on: its tables get columns, and keep their own.
  *
- * @throws StoreOpenError
+ * @throws StoreOpenError, StoreError
  */
-export function upgradeSqlite(path: string): void {
-  opening(path, () => {
-    demandSynced(path);
-    using db = new DatabaseSync(path, { timeout: openMs });
-    setDurability(db);
-    inTransaction(db, openMs, () => {
-      upgrade(db, schemaVersionOf(db, path));
-      refuseSchemaFault(db, path);
-    });
+export async function upgradeSqlite(path: string): Promise<void> {
+  return opening(path, () => {
+    const { demandClosed } = demandSynced(path);
+    {
+      using db = new DatabaseSync(path, { timeout: openMs });
+      setDurability(db);
+      inTransaction(db, openMs, () => {
+        upgrade(db, schemaVersionOf(db, path));
+        refuseSchemaFault(db, path);
+      });
+    }
+    return demandClosed();
   });
 }
 

@@ -1,0 +1,44 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { measuresIn, observe, secondsBounds, writerLayout } from '../../threads/measures.ts';
+import { prepareCheckpoints } from './checkpoints.ts';
+import { openAgain } from './database.ts';
+import { storeError } from './errors.ts';
+import { openSyncNotes, parts } from './failed-sync.ts';
+import { prepareRescue } from './rescue.ts';
+import { sharedWritesIn } from './shared-writes.ts';
+import { type StoreThreadOptions, storeOn } from './store.ts';
+import { answerCalls } from './thread-calls.ts';
+
+/*
+ * Answers the calls of the main thread, which waits for no disk, and copies the WAL into the file
+ * of the store beside the threads that create plants. A disk may not return from either. The thread
+ * runs until it is terminated, or until it has saved a store whose files are gone.
+ */
+
+const owner = parentPort;
+if (owner === null) throw new Error('this file is the entry of a worker thread');
+const { path, lockMs, share } = workerData as StoreThreadOptions;
+const shared = sharedWritesIn(share.memory);
+const { checkpointSeconds } = measuresIn(writerLayout, share.measures);
+
+try {
+  const db = openAgain(path);
+  const rescue = prepareRescue(db);
+  const checkpointIfDue = prepareCheckpoints(db, shared, (ms) =>
+    observe(checkpointSeconds, secondsBounds, ms / 1_000),
+  );
+  answerCalls(owner, storeOn(path, db, share, lockMs));
+  for (;;) {
+    await shared.work();
+    if (shared.areFilesGone()) break;
+    await checkpointIfDue();
+  }
+  // Waits for a commit under way. Who takes the lock later finds the failure, and answers at once.
+  await shared.lock.acquire();
+  shared.lock.release();
+  owner.postMessage({ end: `${shared.failure()?.message}; ${rescue()}` });
+} catch (error) {
+  shared.failSync(storeError(error), openSyncNotes(path), parts);
+}
+// Ends the thread.
+owner.close();
