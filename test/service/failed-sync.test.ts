@@ -116,7 +116,7 @@ for (const what of ['WAL', 'store'] as const) {
     test(`a failed sync of the ${what}, a restart beside ${name}, and a power cut lose nothing`, {
       skip: name === 'Litestream' && whyNoLitestream(),
     }, async (given) => {
-      const disk = mountedThinDisk(given, 24 * 2 ** 20);
+      const disk = mountedThinDisk(given, 16 * 2 ** 20);
       if (disk === undefined) return;
       const t = inReverse(given) as TestContext;
       // A transaction keeps the WAL from beginning again, and then the store does not grow.
@@ -143,7 +143,7 @@ function forget(file: string): void {
 }
 
 test('pages of the store that the memory has forgotten come from the WAL, also beside an idle connection', async (given) => {
-  const disk = mountedThinDisk(given, 24 * 2 ** 20);
+  const disk = mountedThinDisk(given, 16 * 2 ** 20);
   if (disk === undefined) return;
   const t = inReverse(given) as TestContext;
   const { store, acknowledged } = await failSync(t, disk, 'store', async (path) =>
@@ -157,7 +157,7 @@ test('pages of the store that the memory has forgotten come from the WAL, also b
 });
 
 test('a store whose WAL has lost pages that another program counts on is not opened before that program ends', async (given) => {
-  const disk = mountedThinDisk(given, 24 * 2 ** 20);
+  const disk = mountedThinDisk(given, 16 * 2 ** 20);
   if (disk === undefined) return;
   const t = inReverse(given) as TestContext;
   let idle: DatabaseSync | undefined;
@@ -179,7 +179,7 @@ test('a store whose WAL has lost pages that another program counts on is not ope
 });
 
 test('after a failed sync, verify and doctor tell it, and the first command that writes repairs the store, once it can', async (given) => {
-  const disk = mountedThinDisk(given, 24 * 2 ** 20);
+  const disk = mountedThinDisk(given, 16 * 2 ** 20);
   if (disk === undefined) return;
   const t = inReverse(given) as TestContext;
   const { store, acknowledged } = await failSync(t, disk, 'store');
@@ -209,7 +209,7 @@ test('after a failed sync, verify and doctor tell it, and the first command that
 });
 
 test('a backup takes the place of a store whose sync has failed', async (given) => {
-  const disk = mountedThinDisk(given, 24 * 2 ** 20);
+  const disk = mountedThinDisk(given, 16 * 2 ** 20);
   if (disk === undefined) return;
   const t = inReverse(given) as TestContext;
   const backup = join(await temporaryFolder(t), 'backup.db');
