@@ -83,6 +83,8 @@ export const limits = {
     portProbeMs: second,
     /** A SIGINT this long after the first signal ends the process at once. */
     interruptAgainMs: second,
+    /** A thread waits this long for another thread, which may stand still. */
+    standstillMs: 100,
     /** From the stop until open requests of operators are cut. */
     opsCloseMs: second,
     /** Refusals with a line in one interval. One line counts the others. */

@@ -8,6 +8,10 @@ import { type RunningServer, token } from './program.ts';
 type Changed = { readonly [P in keyof Limits]?: Partial<Limits[P]> };
 
 const quickStop: Changed = { service: { drainMs: 1_000 } };
+/** The next transaction is a create. */
+export const rareHeartbeats: Changed = {
+  ops: { heartbeatEveryMs: 3_600_000, heartbeatStaleMs: 7_200_000 },
+};
 const quickHeartbeats: Changed = { ops: { heartbeatEveryMs: 100, heartbeatStaleMs: 1_000 } };
 
 /** The log of the store is checkpointed after a few pages, and soon at its limit. */
@@ -27,6 +31,9 @@ export const impatient: Changed = {
 const limitsOf: Readonly<Record<string, Changed>> = {
   'HTTP thread hangs': quickHeartbeats,
   'disk hangs': { ...quickHeartbeats, ...quickStop },
+  'folder is shut after a sync': quickStop,
+  'HTTP thread ends with the lock': quickStop,
+  'index is removed during a checkpoint': { ...smallLog, ...rareHeartbeats },
   'thread for checkpoints ends': { ...smallLog, ...quickStop },
   'thread for checkpoints throws': smallLog,
 };
@@ -61,4 +68,5 @@ export async function assertEndsByItself(server: RunningServer, says: RegExp): P
   assert.equal(server.child.exitCode, 1);
   assert.match(server.stderr(), says);
   assert.match(server.stderr(), /the service cannot go on/);
+  assert.doesNotMatch(server.stderr(), /the service does not stop by itself/);
 }

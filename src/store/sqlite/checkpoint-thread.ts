@@ -6,6 +6,7 @@ import { storeError } from './errors.ts';
 import { prepareRescue } from './rescue.ts';
 import { sharedWritesIn } from './shared-writes.ts';
 import type { CheckpointThreadOptions } from './store.ts';
+import { watchFiles } from './writer.ts';
 
 /*
  * Copies the WAL into the file of the store, beside the threads that create plants. A sync of the
@@ -20,7 +21,8 @@ const { checkpointSeconds } = measuresIn(writerLayout, measures);
 try {
   const db = openAgain(path);
   const rescue = prepareRescue(db);
-  const checkpointIfDue = prepareCheckpoints(db, shared, (ms) =>
+  const { faultOfStore } = watchFiles(path, db, shared);
+  const checkpointIfDue = prepareCheckpoints(db, shared, faultOfStore, (ms) =>
     observe(checkpointSeconds, secondsBounds, ms / 1_000),
   );
   for (;;) {
@@ -29,8 +31,7 @@ try {
     checkpointIfDue();
   }
   // Waits for a commit under way. Who takes the lock later finds the failure, and answers at once.
-  shared.lock.acquireBlocking();
-  shared.lock.release();
+  shared.lock.release(shared.lock.acquireBlocking());
   parentPort?.postMessage(`${shared.failure()?.message}; ${rescue()}`);
 } catch (error) {
   shared.fail(storeError(error));

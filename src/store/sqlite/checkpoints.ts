@@ -17,13 +17,16 @@ import { prepareTransactions } from './transactions.ts';
  * leave no such moment, so a large WAL waits for readers from time to time: readers that begin
  * during the wait use only the file.
  *
+ * @param faultOfStore as `watchFiles` returns it. With a lost index, a checkpoint would write over
+ * what another process has written
  * @param onCopied gets the duration of each checkpoint
  * @returns a function that checkpoints if enough pages have been written. It throws only StoreError
  * that is fatal
  */
 export function prepareCheckpoints(
   db: DatabaseSync,
-  { lock, failure, noteWalBytes }: SharedWrites,
+  { lock, noteWalBytes }: SharedWrites,
+  faultOfStore: () => StoreError | undefined,
   onCopied: (tookMs: number) => void,
 ): () => void {
   const measure = db.prepare('PRAGMA wal_checkpoint(NOOP)');
@@ -112,20 +115,20 @@ export function prepareCheckpoints(
   }
 
   function finish(): void {
-    lock.acquireBlocking();
+    const ticket = lock.acquireBlocking();
     try {
-      if (failure()) return;
+      if (faultOfStore()) return;
       const isWhole = copyRest();
       limitWal(isWhole);
       if (isWhole) beginWal();
       pagesAtLast = measurePages();
     } finally {
-      lock.release();
+      lock.release(ticket);
     }
   }
 
   return () => {
-    if (failure() || !isDue()) return;
+    if (faultOfStore() || !isDue()) return;
     const startedMs = performance.now();
     copyMost();
     finish();

@@ -5,6 +5,7 @@ import { limits } from '../../limits.ts';
 import { startThread } from '../../program.ts';
 import { intervalText } from '../../quantity-text.ts';
 import { measuresIn, writerLayout } from '../../threads/measures.ts';
+import { StoreError } from '../errors.ts';
 import { changes } from '../small-tables.ts';
 import { callsOf } from '../steps.ts';
 import type { SharedStore, Store, StoreShare } from '../store.ts';
@@ -45,7 +46,19 @@ export async function openSqliteStore(
   let thread: Worker | undefined;
   /** A command that writes little has no use for the thread. */
   const startCheckpoints = () => {
-    thread ??= startCheckpointThread({ path, ...share() }, threadSays.resolve);
+    if (thread) return;
+    thread = startCheckpointThread({ path, ...share() }, threadSays.resolve);
+    failWith(thread);
+  };
+  /** Fails the store if the thread ends with the lock, which no other thread would get. */
+  const failWith = (other: Worker) => {
+    const { threadId } = other;
+    other.once('exit', () => {
+      const ticket = shared.lock.ticketOf(threadId);
+      if (ticket === undefined) return;
+      shared.fail(new StoreError('fatal', 'a thread has ended during a transaction'));
+      shared.lock.release(ticket);
+    });
   };
   const store = storeOn(path, db, share(), lockMs, startCheckpoints);
   /** Resolves at once if nothing is to be rescued. */
@@ -70,8 +83,9 @@ export async function openSqliteStore(
   return {
     ...store,
     isNew,
-    share() {
+    share(other) {
       startCheckpoints();
+      failWith(other);
       return share();
     },
     failed: Promise.race([
