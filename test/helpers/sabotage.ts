@@ -53,7 +53,7 @@ const sabotages: Readonly<Record<string, () => void>> = {
   'HTTP thread hangs': () => onOneHttpThread(hang),
   'HTTP thread ends': () => onOneHttpThread(() => process.exit()),
   'HTTP thread ends with the lock': () => {
-    if (!isMainThread) onExec('COMMIT', () => process.exit());
+    if (threadId % 2 === 1) onExec('COMMIT', () => process.exit());
   },
   'store is locked for threads': () => {
     if (isMainThread) return;

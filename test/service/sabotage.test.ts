@@ -157,8 +157,10 @@ for (const kind of ['HTTP thread ends', 'HTTP thread ends with the lock'])
   test(`when an ${kind}, the service ends with exit code 1, and no other thread waits for it`, async (t) => {
     const server = await startSabotaged(t, kind, '--http-threads', '2');
     server.sabotage();
-    const ids = [2, 3, 4, 5];
-    await Promise.allSettled(ids.map((id) => create(server.plantsUrl, plant(id))));
+    const clients = Array.from({ length: 8 }, async (_, client) => {
+      for (;;) await create(server.plantsUrl, plant(2 + client));
+    });
+    await Promise.allSettled(clients);
     await assertEndsByItself(server, /an HTTP thread has ended|a thread has ended during a/);
   });
 
