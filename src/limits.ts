@@ -85,6 +85,8 @@ export const limits = {
     startSignMs: 20 * second,
     /** A SIGINT this long after the first signal ends the process at once. */
     interruptAgainMs: second,
+    /** A thread waits this long for another thread, which may stand still. */
+    standstillMs: 100,
     /** From the stop until open requests of operators are cut. */
     opsCloseMs: second,
     /** Refusals with a line in one interval. One line counts the others. */
@@ -224,6 +226,8 @@ export const limits = {
     walBytesMax: 4 * GiB,
     /** Saving a store whose files are gone. A disk that does not return gets as much again. */
     rescueMs: 60 * second,
+    /** A note of a failed sync that cannot be left is tried again. */
+    noteRetryMs: second,
     /** Written and synced at once. With less, the syncs take the time. */
     rescueChunkBytes: 16 * MiB,
     /** The largest store that is checked for damage at the start. */

@@ -1,6 +1,6 @@
 import type { TlsMaterial } from '../http/tls.ts';
 import { startThread } from '../program.ts';
-import type { StoreShare } from '../store/store.ts';
+import type { SharedStore, StoreShare } from '../store/store.ts';
 import { httpThreadLayout, measuresIn, measuresMemory } from '../threads/measures.ts';
 import type { ServiceConfig } from './config.ts';
 import type { ThreadLogOptions } from './log.ts';
@@ -103,8 +103,9 @@ export function loadHttpThread(
   return {
     measures: measuresIn(httpThreadLayout, measures),
     /** @returns the origin of its URLs @throws the error of listen(2) */
-    listen(options: Omit<HttpThreadOptions, 'measures'>): Promise<string> {
-      thread.postMessage({ ...options, measures } satisfies HttpThreadOptions);
+    listen(options: Omit<HttpThreadOptions, 'measures' | 'store'>, shared: SharedStore) {
+      const store = shared.share(thread);
+      thread.postMessage({ ...options, store, measures } satisfies HttpThreadOptions);
       return started.promise;
     },
     failed: failure.promise,

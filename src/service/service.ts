@@ -98,9 +98,7 @@ export async function startService(
     tls: certificates.public?.current().material,
   };
   const forThreads = { config: threadConfig, log: serviceLog.forThreads, rateLimits, counters };
-  const [origin] = await Promise.all(
-    threads.map((thread) => thread.listen({ ...forThreads, store: store.share() })),
-  );
+  const [origin] = await Promise.all(threads.map((thread) => thread.listen(forThreads, store)));
   operator.enter('open');
   certificates.public?.onRenewed((material) => {
     for (const thread of threads) thread.renewTls(material);

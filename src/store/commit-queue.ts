@@ -30,6 +30,8 @@ export interface Transaction {
 
 export type CommitQueue = ReturnType<typeof createCommitQueue>;
 
+type Outcomes = readonly CreateOutcome[] | StoreError;
+
 interface Batch extends Transaction {
   /** Time of the first plant. */
   readonly sinceMs: number;
@@ -62,15 +64,20 @@ export function createCommitQueue(
   bounds: Readonly<Record<'queuePlantsMax' | 'commitMs' | 'batchesMax', number>>,
   held: Readonly<Record<'queuedPlants' | 'queuedBytes', SharedCounter>>,
 ) {
-  let gathering: WaitingPlant[] = [];
-  /** Time of the first plant in `gathering`. */
-  let gatheringSinceMs = 0;
+  /**
+   * `idle`: the next plant begins a batch. `gathering`: the batch waits for more plants.
+   * `committing`: as many transactions run as may run, and the batch waits for the end of one.
+   */
+  let state: 'idle' | 'gathering' | 'committing' = 'idle';
+  let gathered: WaitingPlant[] = [];
+  /** Time of the first plant in `gathered`. */
+  let sinceMs = 0;
+  let stopGathering = () => {};
   const underWay = new Set<Batch>();
-  let stopGathering: (() => void) | undefined;
-  /** Clients that have their replies, and may send again: the gathering batch waits for them. */
-  let returning = { plants: 0, endMs: 0, pauseMs: 0 };
   /** Number of overdue batches in `underWay`. */
   let overdue = 0;
+  /** Clients that have their replies, and may send again: the next batch waits for them. */
+  let returning = { plants: 0, endMs: 0, pauseMs: 0 };
   const tooLate = new StoreError(
     'unavailable',
     `the store has not stored a plant within ${intervalText(bounds.commitMs)}`,
@@ -84,78 +91,82 @@ export function createCommitQueue(
       held.queuedPlants.take(1);
       return 'full';
     }
-    if (gathering.push(plant) === 1) schedule();
+    if (gathered.push(plant) === 1) sinceMs = performance.now();
+    if (state === 'idle') gather();
     return 'queued';
   }
 
-  function schedule(): void {
-    gatheringSinceMs = performance.now();
-    if (underWay.size === 0) gather();
-    else if (underWay.size < bounds.batchesMax)
-      stopGathering = setDeadline(limits.store.gatherMs, commitNext);
-  }
-
-  /** Commits after this turn of the event loop, or once the clients have sent again. */
+  /**
+   * Commits after this turn of the event loop, or once the clients have sent again. Beside other
+   * transactions, commits after `gatherMs`.
+   */
   function gather(): void {
-    let seen = 0;
-    let seenAtMs = 0;
-    function look(): void {
-      const nowMs = performance.now();
-      if (gathering.length > seen) [seen, seenAtMs] = [gathering.length, nowMs];
-      const { plants, endMs, pauseMs } = returning;
-      if (seen >= plants || nowMs > endMs || nowMs - seenAtMs > pauseMs) commitNext();
-      else setImmediate(look);
-    }
-    setImmediate(look);
+    state = 'gathering';
+    if (underWay.size > 0) stopGathering = setDeadline(limits.store.gatherMs, commitGathered);
+    else setImmediate(look, 0, 0);
   }
 
-  function commitNext(): void {
-    stopGathering?.();
-    if (gathering.length === 0) return;
-    const batch: Batch = {
-      plants: gathering,
-      sinceMs: gatheringSinceMs,
-      startedMs: performance.now(),
-      isOverdue: false,
-    };
+  function look(seen: number, seenAtMs: number): void {
+    const nowMs = performance.now();
+    const { plants, endMs, pauseMs } = returning;
+    const atMs = gathered.length > seen ? nowMs : seenAtMs;
+    if (gathered.length >= plants || nowMs > endMs || nowMs - atMs > pauseMs) commitGathered();
+    else setImmediate(look, gathered.length, atMs);
+  }
+
+  function commitGathered(): void {
+    stopGathering();
+    const startedMs = performance.now();
+    const batch: Batch = { plants: gathered, sinceMs, startedMs, isOverdue: false };
+    gathered = [];
     underWay.add(batch);
-    gathering = [];
-    const stall = () => {
-      batch.isOverdue = true;
-      overdue += 1;
-      settle(batch.plants, tooLate, batch);
-      // No transaction can take the gathering plants before one of the overdue ones ends.
-      if (overdue === bounds.batchesMax) settle(gathering.splice(0), tooLate, undefined);
-    };
-    const cancelDeadline = setDeadline(batch.sinceMs + bounds.commitMs - performance.now(), stall);
-    const finish = (outcomes: readonly CreateOutcome[] | StoreError) => {
-      cancelDeadline();
-      underWay.delete(batch);
-      if (batch.isOverdue) {
-        overdue -= 1;
-        return commitNext();
-      }
-      const nowMs = performance.now();
-      const tookMs = nowMs - batch.startedMs;
-      const waitsForClients =
-        bounds.batchesMax === 1 && tookMs > batch.plants.length * limits.store.turnMs;
-      // The next transaction starts before the replies, so that the disk does not wait for them.
-      if (!waitsForClients) commitNext();
-      settle(batch.plants, outcomes, batch);
-      if (!waitsForClients) return;
+    state = underWay.size < bounds.batchesMax ? 'idle' : 'committing';
+    const cancel = setDeadline(sinceMs + bounds.commitMs - startedMs, () => giveUp(batch));
+    commit(batch.plants)
+      .catch((cause) =>
+        cause instanceof StoreError ? cause : new StoreError('defect', `${cause}`, { cause }),
+      )
+      .then((outcomes) => {
+        cancel();
+        end(batch, outcomes);
+      });
+  }
+
+  function end(batch: Batch, outcomes: Outcomes): void {
+    const nowMs = performance.now();
+    const tookMs = nowMs - batch.startedMs;
+    const waitsForClients =
+      !batch.isOverdue &&
+      bounds.batchesMax === 1 &&
+      tookMs > batch.plants.length * limits.store.turnMs;
+    if (waitsForClients) {
       returning = {
-        plants: gathering.length + batch.plants.length,
+        plants: gathered.length + batch.plants.length,
         endMs: nowMs + tookMs / 2,
         pauseMs: Math.min(tookMs / 4, limits.store.clientsPauseMs),
       };
-      if (gathering.length > 0) gather();
-    };
-    commit(batch.plants).then(finish, finish);
+      settle(batch.plants, outcomes, batch);
+    }
+    underWay.delete(batch);
+    state = 'idle';
+    const start = waitsForClients ? gather : commitGathered;
+    if (gathered.length > 0) start();
+    if (batch.isOverdue) overdue -= 1;
+    // The next transaction starts before the replies, so that the disk does not wait for them.
+    else if (!waitsForClients) settle(batch.plants, outcomes, batch);
+  }
+
+  function giveUp(batch: Batch): void {
+    batch.isOverdue = true;
+    overdue += 1;
+    settle(batch.plants, tooLate, batch);
+    // No transaction can take the gathered plants before one of the overdue ones ends.
+    if (overdue === bounds.batchesMax) settle(gathered.splice(0), tooLate, undefined);
   }
 
   function settle(
     plants: readonly WaitingPlant[],
-    outcomes: readonly CreateOutcome[] | StoreError,
+    outcomes: Outcomes,
     transaction: Transaction | undefined,
   ): void {
     let bytes = 0;
@@ -172,7 +183,7 @@ export function createCommitQueue(
   function ageMs(): number {
     for (const { sinceMs, isOverdue } of underWay)
       if (!isOverdue) return performance.now() - sinceMs;
-    return gathering.length > 0 ? performance.now() - gatheringSinceMs : 0;
+    return gathered.length > 0 ? performance.now() - sinceMs : 0;
   }
 
   return { offer, ageMs };

@@ -1,3 +1,4 @@
+import type { Worker } from 'node:worker_threads';
 import type { Measures, writerLayout } from '../threads/measures.ts';
 import type { StoreIdentity } from './identity.ts';
 import type { CopiedPlant, CreateOutcome, PlantReader, PlantToCreate } from './plants.ts';
@@ -42,8 +43,11 @@ export interface StoreShare {
 /** A store that several threads of the process use. */
 export interface SharedStore extends Store {
   readonly isNew: boolean;
-  /** The store of the other thread must be closed before this one. */
-  share(): StoreShare;
+  /**
+   * The other thread must close its store before this one is closed. If the thread ends during a
+   * transaction, the store fails.
+   */
+  share(thread: Worker): StoreShare;
   /**
    * Resolves with the reason when the store is no longer reliable. Every later call is refused, and
    * closing leaves the files as they are: the next process that opens them recovers them. Files that

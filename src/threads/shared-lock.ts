@@ -1,33 +1,97 @@
-const [free, held, heldWithWaiters] = [0, 1, 2];
+import { threadId } from 'node:worker_threads';
+import { limits } from '../limits.ts';
 
-/** Resolves when a cell of shared memory no longer has that value, or at a notification. */
-export async function change(cells: Int32Array, index: number, value: number): Promise<void> {
-  // The event loop does not count the wait: a command that waits for nothing else would end.
-  const alive = setInterval(() => {}, 2 ** 31 - 1);
-  await Atomics.waitAsync(cells, index, value).value;
-  clearInterval(alive);
+/** The lock is 0, or the ticket of its owner, plus 1 if other threads may wait. */
+const [free, waited] = [0, 1];
+const [lockCell, idleCell] = [0, 1];
+
+/** In a ticket, the thread comes before the number of the ticket and the bit of `waited`. */
+const threadShift = 8;
+const threadOf = (ticket: number) => ticket >> threadShift;
+
+/**
+ * Resolves when a cell of shared memory no longer has that value, or at a notification.
+ *
+ * @returns false if the wait has ended after `ms`
+ */
+export async function change(
+  cells: Int32Array,
+  index: number,
+  value: number,
+  ms: number,
+): Promise<boolean> {
+  const changed = Promise.resolve(Atomics.waitAsync(cells, index, value).value).then(() => true);
+  // The event loop does not count the wait: a command that waits for nothing else would end. The
+  // timer of `waitAsync` would go off also after the notification, and take a tenth of a commit.
+  const late = Promise.withResolvers<boolean>();
+  const timer = setTimeout(late.resolve, ms, false);
+  const isInTime = await Promise.race([changed, late.promise]);
+  clearTimeout(timer);
+  // A later notification is for another wait.
+  if (!isInTime) void changed.then(() => Atomics.notify(cells, index, 1));
+  return isInTime;
 }
 
 /**
- * A lock of all threads of the process. A thread may have the lock once.
+ * A lock of all threads of the process. No thread waits for long for a thread that stands still,
+ * unless that thread has the lock and is not idle.
  *
- * @param cell shared memory, 0 at first. A cell that is never 2 wakes no thread.
+ * @param cells two cells of shared memory, 0 at first
  */
-export function sharedLock(cell: Int32Array) {
-  const isFreeAfterWait = () => Atomics.exchange(cell, 0, heldWithWaiters) === free;
+export function sharedLock(cells: Int32Array) {
+  let count = 0;
+
+  function newTicket(): number {
+    count += 2;
+    return ((threadId + 1) << threadShift) | (count & 0xfe);
+  }
+
+  /** @returns `free` if the lock has been taken, or its value until the release */
+  function take(ticket: number): number {
+    const value = Atomics.compareExchange(cells, lockCell, free, ticket);
+    if (value !== free) Atomics.compareExchange(cells, lockCell, value, value | waited);
+    return value && value | waited;
+  }
+
+  function takeFromIdle(ticket: number, value: number): boolean {
+    if (Atomics.load(cells, idleCell) !== (value & ~waited)) return false;
+    return Atomics.compareExchange(cells, lockCell, value, ticket) === value;
+  }
+
   return {
-    /** Resolves when this thread has the lock. Its event loop turns meanwhile. */
-    async acquire(): Promise<void> {
-      if (Atomics.compareExchange(cell, 0, free, held) === free) return;
-      while (!isFreeAfterWait()) await change(cell, 0, heldWithWaiters);
+    /**
+     * Resolves when this thread has the lock. Its event loop turns meanwhile.
+     *
+     * @returns the ticket to release the lock with
+     */
+    async acquire(): Promise<number> {
+      let ticket = newTicket();
+      for (let value = take(ticket); value !== free; value = take(ticket)) {
+        ticket |= waited;
+        // The thread that was woken may stand still, too.
+        const isInTime = await change(cells, lockCell, value, limits.service.standstillMs);
+        if (!isInTime && takeFromIdle(ticket, value)) break;
+      }
+      // A ticket comes again.
+      Atomics.store(cells, idleCell, free);
+      return ticket & ~waited;
     },
-    /** As `acquire`, on a thread without an event loop. */
-    acquireBlocking(): void {
-      if (Atomics.compareExchange(cell, 0, free, held) === free) return;
-      while (!isFreeAfterWait()) Atomics.wait(cell, 0, heldWithWaiters);
+    /** From now on until the release, another thread may take the lock if it has waited for long. */
+    idle: (ticket: number) => void Atomics.store(cells, idleCell, ticket),
+    /** Does nothing if another thread has taken the lock. */
+    release(ticket: number): void {
+      for (;;) {
+        const value = Atomics.load(cells, lockCell);
+        if ((value & ~waited) !== ticket) return;
+        if (Atomics.compareExchange(cells, lockCell, value, free) !== value) continue;
+        if (value & waited) Atomics.notify(cells, lockCell, 1);
+        return;
+      }
     },
-    release(): void {
-      if (Atomics.exchange(cell, 0, free) === heldWithWaiters) Atomics.notify(cell, 0, 1);
+    /** @returns the ticket, if that thread has the lock */
+    ticketOf(thread: number): number | undefined {
+      const ticket = Atomics.load(cells, lockCell) & ~waited;
+      return threadOf(ticket) === thread + 1 ? ticket : undefined;
     },
   };
 }

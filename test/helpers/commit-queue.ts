@@ -19,7 +19,7 @@ export function queueOn(
     { queuePlantsMax: 100, commitMs: 10_000, batchesMax: store.batchesMax, ...bounds },
     { queuedPlants: sharedCounter(), queuedBytes: sharedCounter() },
   );
-  const offer = (id: bigint, bytes = 50) => {
+  const offer = (id: bigint, bytes = 50, onSettled = () => {}) => {
     const settled = Promise.withResolvers<Settlement>();
     const answer = queue.offer({
       id,
@@ -27,7 +27,10 @@ export function queueOn(
       tag: undefined,
       createdBy: 0,
       bytes,
-      settle: settled.resolve,
+      settle(settlement) {
+        settled.resolve(settlement);
+        onSettled();
+      },
     });
     return { answer, settled: settled.promise };
   };

@@ -1,6 +1,7 @@
 import fs, { existsSync, readlinkSync } from 'node:fs';
 import { registerHooks, syncBuiltinESMExports } from 'node:module';
 import { Server } from 'node:net';
+import { dirname } from 'node:path';
 import { DatabaseSync, StatementSync } from 'node:sqlite';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isMainThread, threadId } from 'node:worker_threads';
@@ -17,16 +18,20 @@ const yearMs = 365 * 86_400_000;
 const inForce = () => existsSync(process.env['SABOTAGE_WHILE'] ?? '');
 
 const sabotages: Readonly<Record<string, () => void>> = {
-  'disk hangs': () => {
-    const { fdatasync } = fs;
-    // As in a call that does not return: later calls wait, too.
-    fs.fdatasync = Object.assign(
-      async (...[descriptor, done]: Parameters<typeof fdatasync>) => {
-        while (inForce()) await delay(5);
-        fdatasync(descriptor, done);
+  // As in a call that does not return: later calls wait, too.
+  'disk hangs': () =>
+    beforeSync(async () => {
+      while (inForce()) await delay(5);
+    }),
+  'folder is shut after a sync': () => {
+    let isShut = false;
+    beforeSync(() => (isShut = inForce()));
+    fs.statSync = new Proxy(fs.statSync, {
+      apply(stat, self, args) {
+        if (isShut && inForce() && args[1]?.bigint) throw new Error('EACCES by the test');
+        return Reflect.apply(stat, self, args);
       },
-      { __promisify__: fdatasync.__promisify__ },
-    );
+    });
     syncBuiltinESMExports();
   },
   'sync of the store hangs': () => {
@@ -48,13 +53,25 @@ const sabotages: Readonly<Record<string, () => void>> = {
   },
   'copy of the files hangs': () => onRead(hang),
   'copy of the files takes long': () => onRead(() => (performance.now = () => Infinity)),
-  'thread for checkpoints ends': () => afterCheckpoint(() => process.exit()),
+  'thread for checkpoints ends': () => onExec(afterCheckpoint, () => process.exit()),
   'thread for checkpoints throws': () =>
-    afterCheckpoint(() => {
+    onExec(afterCheckpoint, () => {
       throw new Error('thrown by the test');
     }),
+  'index is removed during a checkpoint': () => {
+    const { fdatasyncSync } = fs;
+    const index = `${dirname(process.env['SABOTAGE_WHILE'] ?? '')}/plants.db-shm`;
+    fs.fdatasyncSync = (descriptor) => {
+      if (inForce()) fs.rmSync(index, { force: true });
+      fdatasyncSync(descriptor);
+    };
+    syncBuiltinESMExports();
+  },
   'HTTP thread hangs': () => onOneHttpThread(hang),
   'HTTP thread ends': () => onOneHttpThread(() => process.exit()),
+  'HTTP thread ends with the lock': () => {
+    if (threadId % 2 === 1) onExec('COMMIT', () => process.exit());
+  },
   'store is locked for threads': () => {
     if (isMainThread) return;
     StatementSync.prototype.all = () => {
@@ -82,6 +99,19 @@ function hang(): void {
   while (inForce()) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
 }
 
+/** Before each sync of the WAL. */
+function beforeSync(sabotage: () => unknown): void {
+  const { fdatasync } = fs;
+  fs.fdatasync = Object.assign(
+    async (...[descriptor, done]: Parameters<typeof fdatasync>) => {
+      await sabotage();
+      fdatasync(descriptor, done);
+    },
+    { __promisify__: fdatasync.__promisify__ },
+  );
+  syncBuiltinESMExports();
+}
+
 /** Of two: beside the main thread only they listen, and one of them has an odd number. */
 function onOneHttpThread(sabotage: () => void): void {
   if (isMainThread || threadId % 2 === 0) return;
@@ -102,10 +132,13 @@ function onRead(sabotage: () => void): void {
   syncBuiltinESMExports();
 }
 
-function afterCheckpoint(sabotage: () => void): void {
+/** SQL that the thread for checkpoints runs under the lock. */
+const afterCheckpoint = 'PRAGMA journal_size_limit';
+
+function onExec(start: string, sabotage: () => void): void {
   const { exec } = DatabaseSync.prototype;
   DatabaseSync.prototype.exec = function (sql) {
-    if (sql.startsWith('PRAGMA journal_size_limit') && inForce()) sabotage();
+    if (sql.startsWith(start) && inForce()) sabotage();
     return exec.call(this, sql);
   };
 }

@@ -15,7 +15,7 @@ import {
 import { basename, dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { compactTime } from '../../src/disk/files.ts';
-import { plant, sabotaging, statusAndCode, withLimits } from '../helpers/faults.ts';
+import { plant, rareHeartbeats, sabotaging, statusAndCode, withLimits } from '../helpers/faults.ts';
 import { mounted, mountedDisk } from '../helpers/mounts.ts';
 import {
   create,
@@ -119,6 +119,7 @@ const removed: Readonly<Record<string, (store: string) => void>> = {
   'its WAL and the index are removed': (store) => {
     for (const end of ['-wal', '-shm']) rmSync(store + end);
   },
+  'the index of its WAL is removed': (store) => rmSync(`${store}-shm`),
   'a program has put an empty WAL in the place of its WAL': (store) => {
     writeFileSync(`${store}.empty`, '');
     renameSync(`${store}.empty`, `${store}-wal`);
@@ -142,6 +143,29 @@ for (const [what, remove] of Object.entries(removed)) {
     assert.deepEqual(readdirSync(dirname(server.store)), ['plants.db', 'plants.db-sync']);
   });
 }
+
+test('when the index of the WAL is removed, and another service makes a new one, neither writes over a plant of the other', {
+  skip: takesNoCode,
+}, async (t) => {
+  const store = await storePath(t);
+  const first = { ...(await startServer(t, store, oneThread, withLimits(rareHeartbeats))), store };
+  const ids = await createInWal(t, first);
+  rmSync(`${store}-shm`);
+  const second = await startServer(t, store, oneThread);
+  // Into more pages of the WAL than the first service knows of.
+  const idsOfSecond = ids.flatMap((id) => [id + 100, id + 200, id + 300]);
+  for (const id of idsOfSecond)
+    assert.equal((await create(second.plantsUrl, plant(id))).status, 200);
+
+  await refusesNext(first);
+
+  const says = await lastWords(first);
+  assert(says.endsWith(`; the store at ${store} is whole again`), says);
+  // From now on, only the WAL has the last plants.
+  await second.stop('SIGKILL');
+  const all = [...ids, ...idsOfSecond].sort((one, other) => one - other);
+  assertHolds(store, all);
+});
 
 test('when all files are removed under load, the service saves them as a pair, and the command in the log makes a store of every acknowledged plant', async (t) => {
   const server = await startServerOnNewStore(t);

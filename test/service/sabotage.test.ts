@@ -18,7 +18,7 @@ import {
 } from '../helpers/program.ts';
 import { failed, on, runHere } from '../helpers/run-here.ts';
 import { testWith } from '../helpers/skips.ts';
-import { storedPlants } from '../helpers/store-file.ts';
+import { storedPlants, walSalt } from '../helpers/store-file.ts';
 
 const test = testWith({ skip: takesNoCode });
 
@@ -33,9 +33,9 @@ async function startSabotaged(t: TestContext, kind: string, ...args: string[]) {
   return { ...server, store, sabotage: () => writeFileSync(flag, ''), heal: () => rmSync(flag) };
 }
 
-/** A server whose disk hangs, and has not stored the plant 2 in time. */
-async function startHanging(t: TestContext) {
-  const server = await startSabotaged(t, 'disk hangs', '--commit-timeout', '200ms');
+/** A server whose disk hangs, by default, and that has not acknowledged the plant 2 in time. */
+async function startHanging(t: TestContext, kind = 'disk hangs') {
+  const server = await startSabotaged(t, kind, '--commit-timeout', '200ms');
   server.sabotage();
   assert.deepEqual(await statusAndCode(await create(server.plantsUrl, plant(2))), [503, 50301]);
   return server;
@@ -60,15 +60,39 @@ async function assertNothingIsLost(
   assert.deepEqual(stored(), sent);
 }
 
-test('while the disk does not return from a sync, creates get 50301 in bounded time; when it goes on, so does the service', async (t) => {
-  const server = await startHanging(t);
-  assert.deepEqual(await statusAndCode(await create(server.plantsUrl, plant(3))), [503, 50301]);
+for (const [kind, what] of [
+  ['disk hangs', 'the disk does not return from a sync'],
+  ['folder is shut after a sync', 'the folder of the store is shut'],
+] as const) {
+  test(`while ${what}, creates get 50301 in bounded time; when it goes on, so does the service`, async (t) => {
+    const server = await startHanging(t, kind);
+    assert.deepEqual(await statusAndCode(await create(server.plantsUrl, plant(3))), [503, 50301]);
 
-  server.heal();
+    server.heal();
 
-  await createdAtLast(server.plantsUrl, plant(3));
+    await createdAtLast(server.plantsUrl, plant(3));
+    assert.equal(await server.stop(), 0);
+    await assertNothingIsLost(t, server, [1, 2, 3], [1, 3]);
+  });
+
+  test(`a create that is stored while ${what} gets 200 when it goes on`, async (t) => {
+    const server = await startSabotaged(t, kind, '--commit-timeout', '1m');
+    server.sabotage();
+    const created = create(server.plantsUrl, plant(2));
+    while (storedPlants(server.store).length < 2) await pause();
+
+    server.heal();
+
+    assert.equal((await created).status, 200);
+  });
+}
+
+test('a service whose folder is shut for good stops with exit code 0, and loses nothing', async (t) => {
+  const server = await startHanging(t, 'folder is shut after a sync');
+
   assert.equal(await server.stop(), 0);
-  await assertNothingIsLost(t, server, [1, 2, 3], [1, 3]);
+
+  await assertNothingIsLost(t, server, [1, 2], [1]);
 });
 
 test('a service whose disk hangs for good still stops in bounded time, by SIGKILL, and loses nothing', async (t) => {
@@ -120,6 +144,16 @@ for (const [kind, says] of [
   });
 }
 
+test('a checkpoint does not begin the WAL again when its index is removed: another service may have written to it', async (t) => {
+  const server = await startSabotaged(t, 'index is removed during a checkpoint');
+  const before = walSalt(server.store);
+  server.sabotage();
+  for (let id = 2; server.child.exitCode === null; id += 1)
+    await create(server.plantsUrl, plant(id)).catch(() => undefined);
+  await assertEndsByItself(server, /plants.db is whole again/);
+  assert.equal(walSalt(server.store), before);
+});
+
 for (const [kind, says] of [
   ['HTTP thread hangs', /an HTTP thread has not answered for \d/],
   ['disk hangs', /the last stored test write was \d/],
@@ -141,11 +175,16 @@ for (const [kind, says] of [
   });
 }
 
-test('when a thread that serves clients ends, the service ends with exit code 1', async (t) => {
-  const server = await startSabotaged(t, 'HTTP thread ends', '--http-threads', '2');
-  server.sabotage();
-  await assertEndsByItself(server, /an HTTP thread has ended/);
-});
+for (const kind of ['HTTP thread ends', 'HTTP thread ends with the lock'])
+  test(`when an ${kind}, the service ends with exit code 1, and no other thread waits for it`, async (t) => {
+    const server = await startSabotaged(t, kind, '--http-threads', '2');
+    server.sabotage();
+    const clients = Array.from({ length: 8 }, async (_, client) => {
+      for (;;) await create(server.plantsUrl, plant(2 + client));
+    });
+    await Promise.allSettled(clients);
+    await assertEndsByItself(server, /an HTTP thread has ended|a thread has ended during a/);
+  });
 
 test('a start that fails in a thread says so in one line', async (t) => {
   const args = ['serve', '--port', '0', ...on(await storePath(t))];

@@ -46,6 +46,33 @@ test('a client that sends again when it has its reply joins the plants that have
   assert.deepEqual(batches, [1, 3]);
 });
 
+test('a plant that is offered during the replies to others never makes a second transaction beside the next one', async (t) => {
+  const { batches, offer, nextBatch, lock } = await openQueue(t);
+  const offers: ReturnType<typeof offer>[] = [];
+  const { promise: hangs, resolve } = Promise.withResolvers<ReturnType<typeof lock>>();
+  offer(1n, 50, () => {
+    const { release } = lock();
+    offers.push(offer(2n));
+    nextBatch().then(() => {
+      offers.push(offer(3n));
+      resolve({ release });
+    });
+  });
+  const { release } = await hangs;
+  await new Promise(setImmediate);
+  assert.deepEqual(batches, [1, 1]);
+  release();
+  await assertCreated(offers);
+  assert.deepEqual(batches, [1, 1, 1]);
+});
+
+test('a transaction that fails by a defect settles its plants with an error', async (t) => {
+  const { store } = await openQueue(t);
+  const createPlants = () => Promise.reject(new TypeError('thrown by the test'));
+  const settlement = await queueOn({ ...store, createPlants }).offer(1n).settled;
+  assert(settlement instanceof StoreError && settlement.failure === 'defect');
+});
+
 test('where several transactions may be under way, the next one gathers no longer than it should', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const { batches, offer, nextBatch, lock } = await openQueue(t, { batchesMax: 2 });

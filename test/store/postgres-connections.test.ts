@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, type TestContext, test } from 'node:test';
+import { Worker } from 'node:worker_threads';
 import { limits } from '../../src/limits.ts';
 import { openConnector } from '../../src/store/postgres/connector.ts';
 import { openPool, type Pool } from '../../src/store/postgres/pool.ts';
@@ -42,7 +43,8 @@ for (const connectionsMax of [3, 5])
     const role = `limited${connectionsMax}`;
     const location = locationOf(`${await databaseOf(role, connectionsMax)}`);
     await using store = await openPostgresStore(location, options, true);
-    const others = [1, 2].map(() => joinPostgresStore(location, store.share(), options));
+    const shares = [1, 2].map(() => store.share(new Worker('', { eval: true })));
+    const others = shares.map((share) => joinPostgresStore(location, share, options));
     t.after(() => Promise.all(others.map((other) => other.close())));
     let id = 0n;
     const createSome = async (thread: typeof store | (typeof others)[0]) => {

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { readFileSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
+import { Worker } from 'node:worker_threads';
 import { int64Max, int64Min } from '../../src/contract/int64.ts';
 import { limits } from '../../src/limits.ts';
 import { StoreError } from '../../src/store/errors.ts';
@@ -11,7 +13,7 @@ import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import { mounted } from '../helpers/mounts.ts';
 import { pause } from '../helpers/pause.ts';
 import { storePath, temporaryFolder } from '../helpers/program.ts';
-import { alterStore, walSalt } from '../helpers/store-file.ts';
+import { alterStore, storedPlants, walSalt } from '../helpers/store-file.ts';
 import { storeSuite } from './store-suite.ts';
 
 const lockMs = 5_000;
@@ -169,18 +171,20 @@ test('sqlite: two processes that make the same store at once both get it', async
 test('sqlite: the last of the threads that wait for the lock syncs for all of them', async () => {
   const memory = sharedWritesMemory();
   const [first, last] = [sharedWritesIn(memory), sharedWritesIn(memory)];
-  await first.acquire();
+  const ticket = await first.acquire();
   const lastHasLock = last.acquire();
   const firstSynced = first.synced(first.numberCommit());
-  assert.equal(first.mustSync(), false);
-  first.lock.release();
+  assert.equal(first.isLast(), false);
+  first.lock.release(ticket);
 
   await lastHasLock;
-  assert.equal(last.mustSync(), true);
-  last.noteSynced();
+  assert.equal(last.isLast(), true);
+  const lastCommit = last.lastCommit();
+  const later = last.numberCommit();
+  last.noteSynced(lastCommit);
 
-  await firstSynced;
-  assert.equal(last.mustSync(), false);
+  assert.equal(await firstSynced, true);
+  assert.equal(await last.synced(later), false);
 });
 
 test('sqlite: a thread whose transaction waits for the sync of another thread gets the failure of that sync', async () => {
@@ -192,5 +196,53 @@ test('sqlite: a thread whose transaction waits for the sync of another thread ge
   last.fail(failure);
 
   await assert.rejects(synced, failure);
-  assert.equal(last.mustSync(), false);
 });
+
+test('sqlite: no thread writes before the end of a sync, which may fail', async (t) => {
+  const path = await storePath(t);
+  const store = await openSqliteStore(path, lockMs);
+  const shared = sharedWritesIn(store.share(new Worker('', { eval: true })).memory);
+  const failure = new StoreError('fatal', 'the sync of the WAL has failed');
+  const ticket = await shared.acquire();
+  shared.lock.idle(ticket);
+  const refused = assert.rejects(store.createPlants([alder]), failure);
+  await new Promise(setImmediate);
+
+  shared.fail(failure);
+  shared.lock.release(ticket);
+
+  await refused;
+  assert.deepEqual(storedPlants(path), []);
+});
+
+for (const [what, call, isHeld] of [
+  ['waits for the lock', 'void shared.acquire()', true],
+  ['syncs', 'shared.lock.idle(await shared.acquire())', false],
+] as const) {
+  test(`sqlite: a thread that ${what} and stands still holds up no other thread`, {
+    timeout: 30_000,
+  }, async (t) => {
+    await using store = await openSqliteStore(await storePath(t), lockMs);
+    const module = new URL('../../src/store/sqlite/shared-writes.ts', import.meta.url);
+    const script = `
+      const { parentPort } = require('node:worker_threads');
+      parentPort.on('message', async (memory) => {
+        const shared = (await import('${module}')).sharedWritesIn(memory);
+        ${call};
+        parentPort.postMessage('has called');
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+      });`;
+    const still = new Worker(script, { eval: true });
+    t.after(() => still.terminate());
+    const { memory } = store.share(still);
+    const { lock } = sharedWritesIn(memory);
+    const ticket = isHeld ? await lock.acquire() : undefined;
+    still.postMessage(memory);
+    await once(still, 'message');
+    const created = store.createPlants([alder]);
+
+    if (ticket) lock.release(ticket);
+
+    assert.deepEqual(await created, ['created']);
+  });
+}

@@ -23,13 +23,16 @@ const sync = promisify(fdatasync);
  *
  * The event loop turns during each sync, and waits for one copy of pages at most.
  *
+ * @param faultOfStore as `watchFiles` returns it. With a lost index, a checkpoint would write over
+ * what another process has written
  * @param onCopied gets the duration of each checkpoint
  * @returns a function that checkpoints if enough pages have been written, one call at a time. It
  * throws only StoreError that is fatal
  */
 export function prepareCheckpoints(
   db: DatabaseSync,
-  { lock, failure, noteWalBytes }: SharedWrites,
+  { lock, noteWalBytes }: SharedWrites,
+  faultOfStore: () => StoreError | undefined,
   onCopied: (tookMs: number) => void,
 ): () => Promise<void> {
   const measure = db.prepare('PRAGMA wal_checkpoint(NOOP)');
@@ -118,20 +121,20 @@ export function prepareCheckpoints(
   }
 
   async function finish(): Promise<void> {
-    await lock.acquire();
+    const ticket = await lock.acquire();
     try {
-      if (failure()) return;
+      if (faultOfStore()) return;
       const isWhole = copyRest();
       limitWal(isWhole);
       if (isWhole) beginWal();
       pagesAtLast = measurePages();
     } finally {
-      lock.release();
+      lock.release(ticket);
     }
   }
 
   return async () => {
-    if (failure() || !isDue()) return;
+    if (faultOfStore() || !isDue()) return;
     const startedMs = performance.now();
     await copyMost();
     await finish();

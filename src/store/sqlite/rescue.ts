@@ -46,6 +46,9 @@ export function prepareRescue(db: DatabaseSync): () => string {
   /**
    * The store is then as after a crash. A checkpoint would not be as safe: a reader keeps it from
    * copying all pages, and another program may begin a WAL meanwhile.
+   *
+   * Where only the `-shm` is gone, the store and the WAL have every acknowledged plant. Both stay as
+   * they are: another process may have made a new `-shm`, and have written to them since.
    */
   function putWalBack(deadlineMs: number): boolean {
     if (identityOf(path) !== identity) return false;

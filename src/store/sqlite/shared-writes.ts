@@ -6,10 +6,15 @@ import type { Part, SyncNotes } from './failed-sync.ts';
 
 export type SharedWrites = ReturnType<typeof sharedWritesIn>;
 
-const [lockCell, comingCell, committedCell, syncedCell, newsCell] = [0, 1, 2, 3, 4];
-const [failedCell, dueCell, writtenCell, fullCell, goneCell, cellCount] = [5, 6, 7, 8, 9, 10];
+const lockCells = 2;
+const [comingCell, committedCell, syncedCell, newsCell] = [2, 3, 4, 5];
+const [failedCell, dueCell, writtenCell, fullCell, goneCell] = [6, 7, 8, 9, 10];
+const [unnotedCell, cellCount] = [11, 12];
 const reasonBytesMax = 1_000;
 const reasonAt = cellCount * Int32Array.BYTES_PER_ELEMENT;
+
+/** The longest time of a timer. */
+const forever = 2 ** 31 - 1;
 
 const walIsFull =
   `the WAL has grown to ${sizeText(limits.sqlite.walBytesMax)}, because another program has ` +
@@ -26,7 +31,7 @@ export function sharedWritesIn(memory: SharedArrayBuffer) {
   const reason = () =>
     Buffer.from(memory, reasonAt, Atomics.load(cells, failedCell)).toString('utf8');
 
-  const lock = sharedLock(cells.subarray(lockCell, lockCell + 1));
+  const lock = sharedLock(cells.subarray(0, lockCells));
 
   function tellNews(): void {
     Atomics.add(cells, newsCell, 1);
@@ -43,14 +48,27 @@ export function sharedWritesIn(memory: SharedArrayBuffer) {
     return Atomics.load(cells, failedCell) === 0 ? undefined : new StoreError('fatal', reason());
   }
 
+  /** Keeps the first failure. @param areFilesGone whether there is something to rescue */
+  function fail(error: StoreError, areFilesGone = false): void {
+    const bytes = Buffer.from(error.message).subarray(0, reasonBytesMax);
+    if (Atomics.load(cells, failedCell) !== 0) return;
+    Buffer.from(memory, reasonAt).set(bytes);
+    Atomics.store(cells, goneCell, Number(areFilesGone));
+    Atomics.store(cells, failedCell, bytes.length);
+    Atomics.notify(cells, failedCell);
+    tellNews();
+    if (areFilesGone) wakeCheckpoints();
+  }
+
   return {
     lock,
     failure,
-    /** Takes the lock for a transaction. */
-    async acquire(): Promise<void> {
+    /** Takes the lock for a transaction. @returns its ticket */
+    async acquire(): Promise<number> {
       Atomics.add(cells, comingCell, 1);
-      await lock.acquire();
+      const ticket = await lock.acquire();
       Atomics.sub(cells, comingCell, 1);
+      return ticket;
     },
     /** @throws StoreError if readers keep a WAL of the largest size */
     demandRoom(): void {
@@ -60,40 +78,53 @@ export function sharedWritesIn(memory: SharedArrayBuffer) {
     },
     /** @returns the number of a commit. The numbers wrap. */
     numberCommit: () => (Atomics.add(cells, committedCell, 1) + 1) | 0,
-    /** Whether there are commits to sync, and no other thread will take the lock and sync them. */
-    mustSync(): boolean {
-      const isSynced = Atomics.load(cells, committedCell) === Atomics.load(cells, syncedCell);
-      return !isSynced && Atomics.load(cells, comingCell) === 0 && failure() === undefined;
-    },
-    /** All commits are on disk, and the lock is still held. */
-    noteSynced(): void {
-      Atomics.store(cells, syncedCell, Atomics.load(cells, committedCell));
+    /** Whether no thread waits for the lock, to commit and then sync for all. */
+    isLast: () => Atomics.load(cells, comingCell) === 0,
+    /** The number of the last commit. */
+    lastCommit: () => Atomics.load(cells, committedCell),
+    /** @param commit the last one that is on disk: it was the last before the sync began */
+    noteSynced(commit: number): void {
+      let synced = Atomics.load(cells, syncedCell);
+      while (((commit - synced) | 0) > 0)
+        synced = Atomics.compareExchange(cells, syncedCell, synced, commit);
       tellNews();
     },
-    /** Resolves when that commit is on disk. @throws StoreError if it may never be */
-    async synced(commit: number): Promise<void> {
-      for (;;) {
-        const seen = Atomics.load(cells, newsCell);
-        if (((Atomics.load(cells, syncedCell) - commit) | 0) >= 0) return;
-        const failed = failure();
-        if (failed) throw failed;
-        await change(cells, newsCell, seen);
-      }
+    /**
+     * Waits for the sync of that commit, for at most `limits.service.standstillMs`: the thread that
+     * is to sync may stand still.
+     *
+     * @returns whether the commit is on disk @throws StoreError if it may never be
+     */
+    async synced(commit: number): Promise<boolean> {
+      const isSynced = () => ((Atomics.load(cells, syncedCell) - commit) | 0) >= 0;
+      const seen = Atomics.load(cells, newsCell);
+      if (!isSynced() && !failure())
+        await change(cells, newsCell, seen, limits.service.standstillMs);
+      const failed = failure();
+      if (failed && !isSynced()) throw failed;
+      return isSynced();
     },
-    /** Keeps the first failure. @param areFilesGone whether there is something to rescue */
-    fail(error: StoreError, areFilesGone = false): void {
-      const bytes = Buffer.from(error.message).subarray(0, reasonBytesMax);
-      if (Atomics.load(cells, failedCell) !== 0) return;
-      Buffer.from(memory, reasonAt).set(bytes);
-      Atomics.store(cells, goneCell, Number(areFilesGone));
-      Atomics.store(cells, failedCell, bytes.length);
-      Atomics.notify(cells, failedCell);
-      tellNews();
-      if (areFilesGone) wakeCheckpoints();
-    },
+    fail,
+    /**
+     * Fails the store after a failed sync, and leaves a note. If that fails, too, tries again on this
+     * thread until `noted` resolves.
+     */
     failSync(error: StoreError, notes: SyncNotes, failed: readonly Part[]): void {
-      notes.add(failed);
-      this.fail(error);
+      if (!canNote(notes, failed)) {
+        Atomics.store(cells, unnotedCell, 1);
+        const again = setInterval(() => {
+          if (!canNote(notes, failed)) return;
+          clearInterval(again);
+          Atomics.store(cells, unnotedCell, 0);
+          Atomics.notify(cells, unnotedCell);
+        }, limits.sqlite.noteRetryMs);
+      }
+      fail(error);
+    },
+    isNoted: () => Atomics.load(cells, unnotedCell) === 0,
+    /** Resolves when no note of a failed sync has still to be left. */
+    async noted(): Promise<void> {
+      while (Atomics.load(cells, unnotedCell) === 1) await change(cells, unnotedCell, 1, forever);
     },
     areFilesGone: () => Atomics.load(cells, goneCell) === 1,
     /** Resolves with the reason of the failure, on a thread with an event loop. */
@@ -109,7 +140,7 @@ export function sharedWritesIn(memory: SharedArrayBuffer) {
     },
     /** Resolves when there is work for the thread of the store. */
     async work(): Promise<void> {
-      await change(cells, dueCell, 0);
+      await change(cells, dueCell, 0, forever);
       Atomics.store(cells, dueCell, 0);
       Atomics.store(cells, writtenCell, 0);
     },
@@ -117,4 +148,13 @@ export function sharedWritesIn(memory: SharedArrayBuffer) {
       Atomics.store(cells, fullCell, Number(bytes >= limits.sqlite.walBytesMax));
     },
   };
+}
+
+function canNote(notes: SyncNotes, failed: readonly Part[]): boolean {
+  try {
+    notes.add(failed);
+    return true;
+  } catch {
+    return false;
+  }
 }

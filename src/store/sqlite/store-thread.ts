@@ -8,6 +8,7 @@ import { prepareRescue } from './rescue.ts';
 import { sharedWritesIn } from './shared-writes.ts';
 import { type StoreThreadOptions, storeOn } from './store.ts';
 import { answerCalls } from './thread-calls.ts';
+import { watchFiles } from './writer.ts';
 
 /*
  * Answers the calls of the main thread, which waits for no disk, and copies the WAL into the file
@@ -24,7 +25,8 @@ const { checkpointSeconds } = measuresIn(writerLayout, share.measures);
 try {
   const db = openAgain(path);
   const rescue = prepareRescue(db);
-  const checkpointIfDue = prepareCheckpoints(db, shared, (ms) =>
+  const { faultOfStore } = watchFiles(path, db, shared);
+  const checkpointIfDue = prepareCheckpoints(db, shared, faultOfStore, (ms) =>
     observe(checkpointSeconds, secondsBounds, ms / 1_000),
   );
   answerCalls(owner, storeOn(path, db, share, lockMs));
@@ -34,11 +36,11 @@ try {
     await checkpointIfDue();
   }
   // Waits for a commit under way. Who takes the lock later finds the failure, and answers at once.
-  await shared.lock.acquire();
-  shared.lock.release();
+  shared.lock.release(await shared.lock.acquire());
   owner.postMessage({ end: `${shared.failure()?.message}; ${rescue()}` });
 } catch (error) {
   shared.failSync(storeError(error), openSyncNotes(path), parts);
+  await shared.noted();
 }
 // Ends the thread.
 owner.close();

@@ -1,14 +1,17 @@
 import { stat } from 'node:fs/promises';
 import type { DatabaseSync } from 'node:sqlite';
+import type { Worker } from 'node:worker_threads';
 import { limits } from '../../limits.ts';
 import { startThread } from '../../program.ts';
 import { intervalText } from '../../quantity-text.ts';
 import { measuresIn, writerLayout } from '../../threads/measures.ts';
+import { StoreError } from '../errors.ts';
 import { changes, reads } from '../small-tables.ts';
 import { callsOf } from '../steps.ts';
 import type { SharedStore, Store, StoreShare } from '../store.ts';
 import { measured, openShares } from '../write-measures.ts';
 import { openAgain, openForWriting } from './database.ts';
+import { failedSyncsOf } from './failed-sync.ts';
 import { readerOn } from './reader.ts';
 import { sharedWritesIn, sharedWritesMemory } from './shared-writes.ts';
 import { runSteps } from './steps.ts';
@@ -37,14 +40,26 @@ export async function openSqliteStore(
 ): Promise<SharedStore> {
   const memory = sharedWritesMemory();
   const { writers, share } = openShares(memory);
-  const { db, isNew } = openForWriting(path, mayMake);
+  const { db, isNew, demandClosed } = openForWriting(path, mayMake);
   const shared = sharedWritesIn(memory);
   /** Where a store is saved whose files are gone, or why the thread has ended. */
   const threadSays = Promise.withResolvers<string>();
   let thread: StoreThread | undefined;
   /** A command that writes little has no use for the thread. */
   const start = () => {
-    thread ??= startStoreThread({ path, lockMs, share: share() }, threadSays.resolve);
+    if (thread) return;
+    thread = startStoreThread({ path, lockMs, share: share() }, threadSays.resolve);
+    failWith(thread.worker);
+  };
+  /** Fails the store if the thread ends with the lock, which no other thread would get. */
+  const failWith = (other: Worker) => {
+    const { threadId } = other;
+    other.once('exit', () => {
+      const ticket = shared.lock.ticketOf(threadId);
+      if (ticket === undefined) return;
+      shared.fail(new StoreError('fatal', 'a thread has ended during a transaction'));
+      shared.lock.release(ticket);
+    });
   };
   const store = storeOn(path, db, share(), lockMs, start);
   /** Resolves at once if nothing is to be rescued. */
@@ -56,27 +71,42 @@ export async function openSqliteStore(
     await threadSays.promise;
     clearTimeout(late);
   });
+  const stopped = Promise.withResolvers<void>();
+  const failed = Promise.race([
+    threadSays.promise,
+    shared.failed.then(async (reason) => {
+      await Promise.race([shared.noted(), stopped.promise]);
+      await rescued();
+      return shared.isNoted() ? reason : `${reason}; ${withoutNote}`;
+    }),
+  ]);
   const close = once(async () => {
     await thread?.ended();
     // The connection stays open: the last one of a process would sync again when it closes.
     if (!shared.failure()) await store.close();
     await rescued();
-    if (shared.failure()) return;
+    if (shared.failure()) {
+      stopped.resolve();
+      await failed;
+      return;
+    }
     // Last: its connection checkpoints, and removes the WAL.
     await thread?.terminate();
+    await demandClosed().catch((error) => {
+      if (thread === undefined) throw error;
+      threadSays.resolve(error.message);
+    });
   });
   return {
     ...store,
     ...onThread(store, () => thread),
     isNew,
-    share() {
+    share(other) {
       start();
+      failWith(other);
       return share();
     },
-    failed: Promise.race([
-      threadSays.promise,
-      shared.failed.then((reason) => rescued().then(() => reason)),
-    ]),
+    failed,
     promise: () => undefined,
     pooler: undefined,
     metrics: {
@@ -89,6 +119,11 @@ export async function openSqliteStore(
   };
 }
 
+/** The next start would trust the memory of the machine. */
+const withoutNote =
+  'no note of that could be left beside the store; unmount the disk, or restart the machine, before ' +
+  'the next start';
+
 type StoreThread = ReturnType<typeof startStoreThread>;
 
 /** @param onEnd gets why the thread has ended by itself */
@@ -100,6 +135,7 @@ function startStoreThread(workerData: StoreThreadOptions, onEnd: (reason: string
   thread.on('error', ({ stack }) => onEnd(`the thread of the store has failed: ${stack}`));
   thread.on('exit', () => isOver || onEnd('the thread of the store has ended'));
   return {
+    worker: thread,
     ...callsTo(thread),
     terminate(): Promise<number> {
       isOver = true;
@@ -133,7 +169,8 @@ export function storeOn(
   onDue?: () => void,
 ): Store {
   const measures = measuresIn(writerLayout, share.measures);
-  const writer = openWriter(path, db, sharedWritesIn(share.memory), lockMs, onDue);
+  const shared = sharedWritesIn(share.memory);
+  const writer = openWriter(path, db, shared, lockMs, onDue);
   const { createPlants, beat } = prepareTransactions(db);
   const close = once(async () => {
     await writer.close();
@@ -148,7 +185,13 @@ export function storeOn(
       return measured(measures, writer.transact(create, plants.length + 2));
     },
     ...callsOf(changes, (begin) => writer.transact(() => runSteps(db, begin()), smallPages)),
-    beat: (atMs) => writer.transact(() => beat(atMs), smallPages),
+    async beat(atMs) {
+      // The pages that this process has read since may be those that the disk lacks.
+      const [failed] = failedSyncsOf(path);
+      const says = `a sync of the ${failed} has failed in another process`;
+      if (failed) shared.fail(new StoreError('fatal', says));
+      return writer.transact(() => beat(atMs), smallPages);
+    },
     close,
     [Symbol.asyncDispose]: close,
   };

@@ -9,7 +9,7 @@ import { openSyncNotes, parts } from './failed-sync.ts';
 import type { SharedWrites } from './shared-writes.ts';
 import { commitOrRollBack, lockedFor, tryBegin } from './write-lock.ts';
 
-const sync = promisify(fdatasync);
+const syncFile = promisify(fdatasync);
 
 /**
  * The writes of one thread to a store.
@@ -32,11 +32,9 @@ export function openWriter(
   lockMs: number,
   onDue?: () => void,
 ) {
-  const walPath = `${db.location()}-wal`;
-  const descriptor = openSync(walPath, 'r+');
-  const identity = identityOf(path);
-  const walIdentity = identityOf(walPath);
   const notes = openSyncNotes(path);
+  const descriptor = openSync(`${db.location()}-wal`, 'r+');
+  const { faultOfIndex, faultOfStore } = watchFiles(path, db, shared);
   const underWay = new Set<Promise<void>>();
 
   /**
@@ -49,10 +47,11 @@ export function openWriter(
   async function transact<T>(change: () => T, pagesMax: number): Promise<T> {
     const ended = Promise.withResolvers<void>();
     underWay.add(ended.promise);
+    const untilMs = performance.now() + lockMs;
     try {
-      const { result, commit } = await commitInTurn(change);
+      const { result, commit } = await commitInTurn(change, untilMs);
       if (shared.noteWritten(pagesMax)) onDue?.();
-      await shared.synced(commit);
+      while (!(await shared.synced(commit))) await sync(untilMs);
       return result;
     } finally {
       underWay.delete(ended.promise);
@@ -60,48 +59,55 @@ export function openWriter(
     }
   }
 
-  async function commitInTurn<T>(change: () => T): Promise<{ result: T; commit: number }> {
-    await shared.acquire();
+  /** The last of the threads that wait for the lock syncs for all of them. */
+  async function commitInTurn<T>(change: () => T, untilMs: number) {
+    const ticket = await shared.acquire();
     try {
       const failure = shared.failure();
       if (failure) throw failure;
       shared.demandRoom();
       if (!tryBegin(db)) await beginLater();
-      return { result: commitOrRollBack(db, change), commit: shared.numberCommit() };
+      const result = commitOrRollBack(db, () => {
+        const fault = faultOfIndex();
+        if (fault) throw fault;
+        return change();
+      });
+      const commit = shared.numberCommit();
+      shared.lock.idle(ticket);
+      if (shared.isLast()) await sync(untilMs);
+      return { result, commit };
     } catch (cause) {
       const error = storeError(cause);
       if (error.failure === 'fatal') shared.failSync(error, notes, parts);
       throw error;
     } finally {
-      await syncIfLast();
-      shared.lock.release();
+      shared.lock.release(ticket);
     }
   }
 
-  /** The last of the threads that wait for the lock syncs for all of them. */
-  async function syncIfLast(): Promise<void> {
-    if (!shared.mustSync()) return;
-    const error = await syncError();
-    if (error) shared.failSync(error, notes, ['WAL']);
-    else if (!failIfGone()) shared.noteSynced();
-  }
-
-  async function syncError(): Promise<StoreError | undefined> {
+  /**
+   * Under the lock, so that no thread writes after a failed sync. Only if a thread stands still,
+   * another one writes or syncs meanwhile.
+   *
+   * The commits count as synced when the files have been seen in their places after the sync. Until
+   * `untilMs`, their threads sync and look again.
+   *
+   * @throws StoreError
+   */
+  async function sync(untilMs: number): Promise<void> {
+    const lastCommit = shared.lastCommit();
     try {
-      await sync(descriptor);
+      await syncFile(descriptor);
     } catch (cause) {
       const reason = (cause as Error).message;
-      return new StoreError('fatal', `the sync of the WAL has failed (${reason})`, { cause });
+      const error = new StoreError('fatal', `the sync of the WAL has failed (${reason})`, {
+        cause,
+      });
+      shared.failSync(error, notes, ['WAL']);
     }
-    return undefined;
-  }
-
-  /** A write to a removed or replaced file is lost. */
-  function failIfGone(): boolean {
-    if (identityOf(path) === identity && identityOf(walPath) === walIdentity) return false;
-    const replaced = `the files of the store at ${path} have been removed or replaced`;
-    shared.fail(new StoreError('fatal', `${replaced} while it was open`), true);
-    return true;
+    const fault = faultOfStore();
+    if (fault === undefined) shared.noteSynced(lastCommit);
+    else if (fault.failure === 'fatal' || performance.now() > untilMs) throw fault;
   }
 
   /** Tries every millisecond, as `inTransaction` does. */
@@ -118,9 +124,40 @@ export function openWriter(
     /** Waits for the transactions of this thread that are under way. */
     async close(): Promise<void> {
       await Promise.all(underWay);
-      failIfGone();
+      faultOfStore();
       closeSync(descriptor);
       notes[Symbol.dispose]();
     },
   };
+}
+
+/**
+ * Looks for the files of a store that are open, since what is written to a removed or replaced file
+ * is lost. Without the `-shm` of this process, another process makes a new one, and neither of them
+ * knows what the other one writes: a transaction could overwrite acknowledged plants in the WAL.
+ *
+ * @returns functions that say why a transaction must not be written, and not be acknowledged.
+ * `fatal`: the store has failed. `unavailable`: the files cannot be looked at now
+ */
+export function watchFiles(path: string, db: DatabaseSync, shared: SharedWrites) {
+  const index = seenNow(`${db.location()}-shm`);
+  const files = [seenNow(path), seenNow(`${db.location()}-wal`), index];
+  function look(seen: typeof files): StoreError | undefined {
+    try {
+      if (seen.some(({ file, identity }) => identityOf(file) !== identity))
+        shared.fail(filesGone(path), true);
+    } catch (cause) {
+      const reason = (cause as Error).message;
+      return new StoreError('unavailable', `cannot look for the store (${reason})`, { cause });
+    }
+    return shared.failure();
+  }
+  return { faultOfIndex: () => look([index]), faultOfStore: () => look(files) };
+}
+
+const seenNow = (file: string) => ({ file, identity: identityOf(file) });
+
+function filesGone(path: string): StoreError {
+  const replaced = `the files of the store at ${path} have been removed or replaced`;
+  return new StoreError('fatal', `${replaced} while it was open`);
 }
