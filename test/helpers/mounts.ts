@@ -2,15 +2,18 @@ import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
+  closeSync,
   constants,
   copyFileSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readFileSync,
+  readSync,
   rmSync,
-  statSync,
   truncateSync,
   writeFileSync,
+  writeSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
@@ -98,23 +101,41 @@ export function mountedFailingDisk(t: TestContext, bytes: number): string | unde
 }
 
 /**
- * A disk that gets its room only when something is written to it, as a thin volume does. What the
- * file system has made for itself has its room, and further `bytes` are free.
+ * A disk that gets its room only when something is written to it, as a thin volume does. The journal
+ * and the tables of the file system have their room.
  */
-export function mountedThinDisk(t: TestContext, bytes: number, make = makeExt4) {
-  const pool = mounted(t, `size=${2 ** 30}`);
+export function mountedThinDisk(t: TestContext, bytes: number) {
+  const pool = mounted(t, `size=${bytes}`);
   if (pool === undefined) return undefined;
   const image = join(pool, 'image');
-  const disk = mountIn(t, () => {
-    writeFileSync(image, Buffer.alloc(make.bytes));
-    const [file, ...args] = make.command;
-    spawnSync(file, [...args, image]);
-    return ['-o', 'loop', image];
-  });
+  writeFileSync(image, '');
+  // One group of blocks, which has its tables in front.
+  truncateSync(image, 2 ** 27);
+  spawnSync('mkfs.ext4', [
+    '-q',
+    '-F',
+    '-b',
+    '4096',
+    '-J',
+    'size=4',
+    '-N',
+    '1024',
+    '-E',
+    'lazy_itable_init=0',
+    image,
+  ]);
+  const { stdout } = spawnSync('debugfs', ['-R', 'blocks <8>', image], { encoding: 'utf8' });
+  const journal = stdout.trim().split(' ').map(Number);
+  const tables = Array.from({ length: 256 }, (_, index) => index);
+  const descriptor = openSync(image, 'r+');
+  const block = Buffer.alloc(4_096);
+  for (const number of [...tables, ...journal]) {
+    readSync(descriptor, block, 0, block.length, number * block.length);
+    writeSync(descriptor, block, 0, block.length, number * block.length);
+  }
+  closeSync(descriptor);
+  const disk = mountIn(t, () => ['-o', 'loop', image]);
   if (disk === undefined) return undefined;
-  spawnSync('fstrim', [disk.at]);
-  const size = statSync(image).blocks * 512 + bytes;
-  spawnSync('mount', ['-o', `remount,size=${size}`, pool]);
   // The loop driver takes a write for done of which the pool takes only the first pages.
   writeFileSync(`/sys/block/${deviceOf(disk.at)}/queue/max_sectors_kb`, '4');
   const ballast = join(pool, 'ballast');
@@ -138,11 +159,6 @@ export function mountedThinDisk(t: TestContext, bytes: number, make = makeExt4) 
     },
   };
 }
-
-const makeExt4 = {
-  bytes: 2 ** 27,
-  command: ['mkfs.ext4', '-q', '-F', '-J', 'size=4', '-E', 'nodiscard,lazy_itable_init=0'] as const,
-};
 
 /** A disk with a copy of a file, of which the last page cannot be read: the image ends before it. */
 export function mountedUnreadable(t: TestContext, file: string): string | undefined {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
+import { type ChildProcess, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -58,7 +58,7 @@ async function failSync(
   const often = what === 'store' ? withLimits({ sqlite: { checkpointPages: 20 } }) : {};
   const variables = { PLANT_STORE_TOKEN: token, ...often };
   const { child, plantsUrl, stderr } = await startServer(t, store, oneThread, variables);
-  const large = what === 'store' ? await createUntil(plantsUrl, 5_000, 1, 900_000) : [];
+  const large = what === 'store' ? await createUntil(plantsUrl, 5_000, 4, 900_000) : [];
   const before = [...large, ...(await createUntil(plantsUrl, 0, 20))];
   await whenOpen(store);
   disk.fill();
@@ -87,25 +87,43 @@ function assertHolds(file: string, acknowledged: readonly number[]): void {
   );
 }
 
-type Other = (t: TestContext, store: string) => Promise<unknown>;
+/** A service on the store is started, and must keep what it and those before have acknowledged. */
+async function assertKeeps(
+  t: TestContext,
+  disk: Disk,
+  store: string,
+  acknowledged: readonly number[],
+  besides: ChildProcess | undefined = undefined,
+) {
+  const { child, plantsUrl, stderr } = await startServer(t, store, oneThread);
+  const after = await createUntil(plantsUrl, 20_000, 100);
+  assert.equal(after.length, 100);
+  // Nothing writes while the disk is copied.
+  for (const one of [child, besides]) one?.kill('SIGSTOP');
+  assertHolds(join(disk.powerCut(), 'plants.db'), [...acknowledged, ...after]);
+  return stderr();
+}
 
-function connect(t: TestContext, store: string): DatabaseSync {
+type Other = (t: TestContext, store: string) => Promise<ChildProcess | undefined>;
+
+function connect(t: TestContext, store: string, sql: string): undefined {
   const db = new DatabaseSync(store, { readOnly: true });
-  t.after(() => db.isOpen && db.close());
-  return db;
+  t.after(() => db.close());
+  db.exec(sql);
 }
 
 /** What else has the store open, or had, over the restart. */
 const others: Readonly<Record<string, Other>> = {
   'no other program': async () => undefined,
   'the transaction of a reader': async (t, store) =>
-    connect(t, store).exec('BEGIN; SELECT count(*) FROM plants'),
-  'an idle connection': async (t, store) => connect(t, store).exec('SELECT count(*) FROM plants'),
+    connect(t, store, 'BEGIN; SELECT count(*) FROM plants'),
+  'an idle connection': async (t, store) => connect(t, store, 'SELECT count(*) FROM plants'),
   'a process that has left no note': async () => undefined,
-  'another service': (t, store) => startServer(t, store, oneThread),
+  'another service': async (t, store) => (await startServer(t, store, oneThread)).child,
   Litestream: async (t, store) => {
     const replica = join(await temporaryFolder(t), 'replica');
     await startLitestream(t, { store, replica }).inSync();
+    return undefined;
   },
 };
 
@@ -116,23 +134,21 @@ for (const what of ['WAL', 'store'] as const) {
     test(`a failed sync of the ${what}, a restart beside ${name}, and a power cut lose nothing`, {
       skip: name === 'Litestream' && whyNoLitestream(),
     }, async (given) => {
-      const disk = mountedThinDisk(given, 16 * 2 ** 20);
+      const disk = mountedThinDisk(given, 32 * 2 ** 20);
       if (disk === undefined) return;
       const t = inReverse(given) as TestContext;
       // A transaction keeps the WAL from beginning again, and then the store does not grow.
       const isLate = what === 'store' && holdsWal.has(name);
-      const openIn = (path: string) => open(t, path);
-      const { store, acknowledged } = await failSync(t, disk, what, isLate ? undefined : openIn);
+      let besides: ChildProcess | undefined;
+      const openBesides = async (path: string) => void (besides = await open(t, path));
+      const whenOpen = isLate ? undefined : openBesides;
+      const { store, acknowledged } = await failSync(t, disk, what, whenOpen);
       disk.makeRoom();
-      if (isLate) await open(t, store);
+      if (isLate) await openBesides(store);
       if (name === 'a process that has left no note') rmSync(`${store}-sync`);
 
-      const { plantsUrl, stderr } = await startServer(t, store, oneThread);
-      assert.match(stderr(), /a sync had failed; the disk has everything again/);
-      const after = await createUntil(plantsUrl, 20_000, 100);
-      assert.equal(after.length, 100);
-
-      assertHolds(join(disk.powerCut(), 'plants.db'), [...acknowledged, ...after]);
+      const says = await assertKeeps(t, disk, store, acknowledged, besides);
+      assert.match(says, /a sync had failed; the disk has everything again/);
     });
   }
 }
@@ -143,26 +159,24 @@ function forget(file: string): void {
 }
 
 test('pages of the store that the memory has forgotten come from the WAL, also beside an idle connection', async (given) => {
-  const disk = mountedThinDisk(given, 16 * 2 ** 20);
+  const disk = mountedThinDisk(given, 32 * 2 ** 20);
   if (disk === undefined) return;
   const t = inReverse(given) as TestContext;
   const { store, acknowledged } = await failSync(t, disk, 'store', async (path) =>
-    connect(t, path).exec('SELECT count(*) FROM plants'),
+    connect(t, path, 'SELECT count(*) FROM plants'),
   );
   disk.makeRoom();
   forget(store);
-  const { plantsUrl } = await startServer(t, store, oneThread);
-  const after = await createUntil(plantsUrl, 20_000, 100);
-  assertHolds(join(disk.powerCut(), 'plants.db'), [...acknowledged, ...after]);
+  await assertKeeps(t, disk, store, acknowledged);
 });
 
 test('a store whose WAL has lost pages that another program counts on is not opened before that program ends', async (given) => {
-  const disk = mountedThinDisk(given, 16 * 2 ** 20);
+  const disk = mountedThinDisk(given, 32 * 2 ** 20);
   if (disk === undefined) return;
   const t = inReverse(given) as TestContext;
   let idle: DatabaseSync | undefined;
   const { store, acknowledged } = await failSync(t, disk, 'WAL', async (path) => {
-    idle = connect(t, path);
+    idle = new DatabaseSync(path, { readOnly: true });
     idle.exec('SELECT count(*) FROM plants');
   });
   disk.makeRoom();
@@ -173,13 +187,11 @@ test('a store whose WAL has lost pages that another program counts on is not ope
     /the repair is not possible now: .* end the other programs that have the store open/,
   );
   idle?.close();
-  const { plantsUrl } = await startServer(t, store, oneThread);
-  const after = await createUntil(plantsUrl, 20_000, 100);
-  assertHolds(join(disk.powerCut(), 'plants.db'), [...acknowledged, ...after]);
+  await assertKeeps(t, disk, store, acknowledged);
 });
 
 test('after a failed sync, verify and doctor tell it, and the first command that writes repairs the store, once it can', async (given) => {
-  const disk = mountedThinDisk(given, 16 * 2 ** 20);
+  const disk = mountedThinDisk(given, 32 * 2 ** 20);
   if (disk === undefined) return;
   const t = inReverse(given) as TestContext;
   const { store, acknowledged } = await failSync(t, disk, 'store');
@@ -209,7 +221,7 @@ test('after a failed sync, verify and doctor tell it, and the first command that
 });
 
 test('a backup takes the place of a store whose sync has failed', async (given) => {
-  const disk = mountedThinDisk(given, 16 * 2 ** 20);
+  const disk = mountedThinDisk(given, 32 * 2 ** 20);
   if (disk === undefined) return;
   const t = inReverse(given) as TestContext;
   const backup = join(await temporaryFolder(t), 'backup.db');
