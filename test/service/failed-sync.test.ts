@@ -1,23 +1,27 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
+import { openSyncNotes } from '../../src/store/sqlite/failed-sync.ts';
 import { withLimits } from '../helpers/faults.ts';
 import { startLitestream, whyNoLitestream } from '../helpers/litestream.ts';
 import { mountedThinDisk } from '../helpers/mounts.ts';
+import { pause } from '../helpers/pause.ts';
 import {
   create,
   inReverse,
   oneThread,
   runProgram,
   startServer,
+  startServerOnNewStore,
   temporaryFolder,
   token,
 } from '../helpers/program.ts';
 import { done, on, runHere } from '../helpers/run-here.ts';
+import { makeStore } from '../helpers/store-file.ts';
 
 /*
  * A sync fails because the disk below the file system has no room for a moment. The restart must
@@ -219,6 +223,78 @@ test('after a failed sync, verify and doctor tell it, and the first command that
   await done('verify', ...on(store));
   assertHolds(join(disk.powerCut(), 'plants.db'), acknowledged);
 });
+
+test('a stop whose last checkpoint fails ends with exit code 1, and the next start repairs the store', async (given) => {
+  const disk = mountedThinDisk(given, 32 * 2 ** 20);
+  if (disk === undefined) return;
+  const t = inReverse(given) as TestContext;
+  const store = join(disk.at, 'plants.db');
+  const { plantsUrl, stop, stderr } = await startServer(t, store, oneThread, {
+    PLANT_STORE_TOKEN: token,
+    ...withLimits({ sqlite: { checkpointPages: 20 } }),
+  });
+  // The WAL has room, and begins again. The last plants are not in the store.
+  const before = await createUntil(plantsUrl, 1_000, 4, 900_000);
+  before.push(...(await createUntil(plantsUrl, 0, 20)));
+  while (statSync(store).size < 3_600_000) await pause();
+  const acknowledged = [...before, ...(await createUntil(plantsUrl, 100, 2))];
+  disk.fill();
+  assert.equal(await stop(), 1);
+  assert.match(stderr(), /the sync of the store has failed|disk I\/O error/);
+  disk.makeRoom();
+  const says = await assertKeeps(t, disk, store, acknowledged);
+  assert.match(says, /a sync had failed; the disk has everything again/);
+});
+
+test('a service ends that shares its store with a process whose sync has failed', async (t) => {
+  const { child, store } = await startServerOnNewStore(t, ...oneThread);
+  using notes = openSyncNotes(store);
+  notes.add(['WAL']);
+  await once(child, 'exit');
+  assert.equal(child.exitCode, 1);
+});
+
+test('a command that writes finds what Linux has failed to write in the background', async (given) => {
+  const disk = mountedThinDisk(given, 32 * 2 ** 20);
+  if (disk === undefined) return;
+  const store = join(disk.at, 'plants.db');
+  makeStore(store, 0);
+  const db = new DatabaseSync(store);
+  given.after(() => db.close());
+  db.exec('PRAGMA synchronous = OFF; PRAGMA wal_autocheckpoint = 0');
+  disk.fill();
+  db.exec("INSERT INTO plants VALUES (1, 'Alder', NULL, 0, 0)");
+  spawnSync('sync', ['--file-system', store]);
+  disk.makeRoom();
+  assert.equal((await runProgram(['token', 'create', 'my-app', ...on(store)])).code, 0);
+  assertHolds(join(disk.powerCut(), 'plants.db'), [1]);
+});
+
+for (const end of ['a note can be left', 'it is told to stop'] as const) {
+  test(`a service that can leave no note of a failed sync answers 503 until ${end}`, async (given) => {
+    const disk = mountedThinDisk(given, 32 * 2 ** 20);
+    if (disk === undefined) return;
+    const t = inReverse(given) as TestContext;
+    const store = join(disk.at, 'plants.db');
+    const { child, plantsUrl, stderr, stop } = await startServer(t, store, oneThread);
+    const immutable = (how: '+i' | '-i') => spawnSync('chattr', [how, `${store}-sync`]).status;
+    assert.equal(immutable('+i'), 0);
+    given.after(() => immutable('-i'));
+    disk.fill();
+    await createUntil(plantsUrl, 0, 1e9);
+    // Longer than a service with a note takes to its end.
+    for (let last = 0; last < 20; last += 1, await pause())
+      assert.equal((await create(plantsUrl, { id: 1, name: 'Alder' })).status, 503);
+    const exit = once(child, 'exit');
+    if (end === 'a note can be left') immutable('-i');
+    else await stop();
+    await exit;
+    assert.equal(child.exitCode, 1);
+    const isLeft = end === 'a note can be left';
+    assert.equal(/no note of that could be left beside the store; unmount/.test(stderr()), !isLeft);
+    assert.equal(/[0-9a-f]{8}-/.test(readFileSync(`${store}-sync`, 'utf8')), isLeft);
+  });
+}
 
 test('a backup takes the place of a store whose sync has failed', async (given) => {
   const disk = mountedThinDisk(given, 32 * 2 ** 20);

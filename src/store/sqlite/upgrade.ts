@@ -10,20 +10,10 @@ import { inTransaction } from './write-lock.ts';
 
 /** @returns the version of an older schema; otherwise undefined @throws StoreOpenError, StoreError */
 export async function outdatedSchemaOfSqlite(path: string): Promise<number | undefined> {
-  return opening(path, async () => {
-    if (!isThere(path)) return undefined;
-    const { demandClosed } = demandSynced(path);
-    let version: number;
-    {
-      // Not read-only: after a power cut, SQLite may have to roll a change back.
-      using db = new DatabaseSync(path, { timeout: openMs });
-      // The last connection checkpoints when it closes.
-      setDurability(db);
-      version = schemaVersionOf(db, path);
-    }
-    await demandClosed();
-    return version === 0 || version === schemaVersion ? undefined : version;
-  });
+  if (!opening(path, () => isThere(path))) return undefined;
+  // Not read-only: after a power cut, SQLite may have to roll a change back.
+  const version = await openedOnce(path, (db) => schemaVersionOf(db, path));
+  return version === 0 || version === schemaVersion ? undefined : version;
 }
 
 /**
@@ -32,19 +22,25 @@ export async function outdatedSchemaOfSqlite(path: string): Promise<number | und
  *
  * @throws StoreOpenError, StoreError
  */
-export async function upgradeSqlite(path: string): Promise<void> {
-  return opening(path, () => {
+export function upgradeSqlite(path: string): Promise<void> {
+  return openedOnce(path, (db) =>
+    inTransaction(db, openMs, () => {
+      upgrade(db, schemaVersionOf(db, path));
+      refuseSchemaFault(db, path);
+    }),
+  );
+}
+
+async function openedOnce<T>(path: string, work: (db: DatabaseSync) => T): Promise<T> {
+  const { result, demandClosed } = opening(path, () => {
     const { demandClosed } = demandSynced(path);
-    {
-      using db = new DatabaseSync(path, { timeout: openMs });
-      setDurability(db);
-      inTransaction(db, openMs, () => {
-        upgrade(db, schemaVersionOf(db, path));
-        refuseSchemaFault(db, path);
-      });
-    }
-    return demandClosed();
+    using db = new DatabaseSync(path, { timeout: openMs });
+    // The last connection checkpoints when it closes.
+    setDurability(db);
+    return { result: work(db), demandClosed };
   });
+  await demandClosed();
+  return result;
 }
 
 function upgrade(db: DatabaseSync, version: number): void {
