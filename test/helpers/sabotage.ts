@@ -34,23 +34,10 @@ const sabotages: Readonly<Record<string, () => void>> = {
     });
     syncBuiltinESMExports();
   },
-  'sync of the store hangs': () => {
-    const { fdatasync, fdatasyncSync } = fs;
-    const isStore = (descriptor: number) =>
-      /\.db$/.test(readlinkSync(`/proc/self/fd/${descriptor}`));
-    fs.fdatasync = Object.assign(
-      async (...[descriptor, done]: Parameters<typeof fdatasync>) => {
-        while (inForce() && isStore(descriptor)) await delay(5);
-        fdatasync(descriptor, done);
-      },
-      { __promisify__: fdatasync.__promisify__ },
-    );
-    fs.fdatasyncSync = (descriptor) => {
-      if (isStore(descriptor)) hang();
-      fdatasyncSync(descriptor);
-    };
-    syncBuiltinESMExports();
-  },
+  'sync of the store hangs': () =>
+    beforeSync(async (descriptor) => {
+      while (inForce() && isStore(descriptor)) await delay(5);
+    }),
   'copy of the files hangs': () => onRead(hang),
   'copy of the files takes long': () => onRead(() => (performance.now = () => Infinity)),
   'thread for checkpoints ends': () => onExec(afterCheckpoint, () => process.exit()),
@@ -58,15 +45,11 @@ const sabotages: Readonly<Record<string, () => void>> = {
     onExec(afterCheckpoint, () => {
       throw new Error('thrown by the test');
     }),
-  'index is removed during a checkpoint': () => {
-    const { fdatasyncSync } = fs;
-    const index = `${dirname(process.env['SABOTAGE_WHILE'] ?? '')}/plants.db-shm`;
-    fs.fdatasyncSync = (descriptor) => {
-      if (inForce()) fs.rmSync(index, { force: true });
-      fdatasyncSync(descriptor);
-    };
-    syncBuiltinESMExports();
-  },
+  'index is removed during a checkpoint': () =>
+    beforeSync((descriptor) => {
+      const index = `${dirname(process.env['SABOTAGE_WHILE'] ?? '')}/plants.db-shm`;
+      if (inForce() && isStore(descriptor)) fs.rmSync(index, { force: true });
+    }),
   'HTTP thread hangs': () => onOneHttpThread(hang),
   'HTTP thread ends': () => onOneHttpThread(() => process.exit()),
   'HTTP thread ends with the lock': () => {
@@ -100,11 +83,15 @@ function hang(): void {
 }
 
 /** Before each sync of the WAL. */
-function beforeSync(sabotage: () => unknown): void {
+function isStore(descriptor: number): boolean {
+  return readlinkSync(`/proc/self/fd/${descriptor}`).endsWith('.db');
+}
+
+function beforeSync(sabotage: (descriptor: number) => unknown): void {
   const { fdatasync } = fs;
   fs.fdatasync = Object.assign(
     async (...[descriptor, done]: Parameters<typeof fdatasync>) => {
-      await sabotage();
+      await sabotage(descriptor);
       fdatasync(descriptor, done);
     },
     { __promisify__: fdatasync.__promisify__ },

@@ -24,15 +24,15 @@ export function demandSynced(path: string, mayBeCrash = false) {
   const descriptors = parts.map((part) => openIfThere(fileOf(path, part)));
   const failed = new Set(failedSyncsOf(path));
   for (const [index, part] of parts.entries()) if (!isSynced(descriptors[index])) failed.add(part);
-  let repairedBlocks = 0;
-  if (failed.size > 0 || mayBeCrash) {
+  let lacked = 0;
+  if (failed.size > 0) {
     using notes = openSyncNotes(path);
     notes.add(failed);
-    repairedBlocks = repair(path, failed);
+    lacked = repair(path, failed);
     notes.clear();
-  }
+  } else if (mayBeCrash) lacked = repair(path, failed);
   return {
-    isRepaired: failed.size > 0 || repairedBlocks > 0,
+    isRepaired: failed.size > 0 || lacked > 0,
     /**
      * Call it after the last connection of this process is closed: SQLite checkpoints then, and
      * reports no error.
@@ -90,18 +90,28 @@ function repair(path: string, failed: ReadonlySet<Part>): number {
   try {
     blocks = inTransaction(lock, openMs, () => repairBy(path, failed, other));
   } catch (cause) {
-    unfinished.push(...connections);
-    throw new StoreOpenError(
-      `a sync of the store at ${resolve(path)} has failed, the disk lacks some of its pages, and ` +
-        `the repair is not possible now: ${(cause as Error).message}. Nothing that was ` +
-        'acknowledged is lost. Make room or mend the disk, end the other programs that have the ' +
-        `store open ("fuser ${shellQuoted(resolve(path))}" finds them), and start again. An unmount of the disk, or ` +
-        'a restart of the machine, helps always',
-      { cause },
-    );
+    // After a crash, what cannot be compared is no failure.
+    const isDoubt = failed.size > 0 || (cause instanceof StoreError && cause.failure === 'fatal');
+    if (isDoubt) {
+      unfinished.push(...connections);
+      throw notRepaired(path, cause as Error);
+    }
+    blocks = 0;
   }
   for (const connection of connections) connection.close();
   return blocks;
+}
+
+function notRepaired(path: string, cause: Error): StoreOpenError {
+  const store = resolve(path);
+  return new StoreOpenError(
+    `a sync of the store at ${store} has failed, the disk lacks some of its pages, and the repair ` +
+      `is not possible now: ${cause.message}. Nothing that was acknowledged is lost. Make room or ` +
+      `mend the disk, end the other programs that have the store open ("fuser ` +
+      `${shellQuoted(store)}" finds them), and start again. An unmount of the disk, or a restart ` +
+      'of the machine, helps always',
+    { cause },
+  );
 }
 
 /** Keeps connections from the garbage collection, which would close them. */
@@ -116,7 +126,7 @@ function repairBy(path: string, failed: ReadonlySet<Part>, db: DatabaseSync): nu
   let blocks = holdOnDisk(wal);
   const frames = framesIn(wal);
   if (frames.pages.length < log)
-    throw new Error('the WAL lacks pages that other programs count on');
+    throw new StoreError('fatal', 'the WAL lacks pages that other programs count on');
   if (failed.size === 1 && failed.has('WAL')) return blocks;
   const isWhole = failed.has('store');
   for (let before = -1; ; ) {
@@ -209,7 +219,7 @@ function holdOnDisk(
     } catch (error) {
       // Linux has forgotten the page.
       writeSync(cached as number, wanted, block, Math.min(blockBytes, bytes - block), at + block);
-      throw error;
+      throw new StoreError('fatal', (error as Error).message, { cause: error });
     }
   }
 
@@ -222,7 +232,7 @@ function holdOnDisk(
     const blocks = differing(at, bytes);
     for (const block of blocks) rewrite(at, block, bytes);
     if (blocks.length > 0 && differing(at, bytes).length > 0)
-      throw new Error(`the disk does not keep what is written to ${file}`);
+      throw new StoreError('fatal', `the disk does not keep what is written to ${file}`);
     lacked += blocks.length;
   }
   fdatasyncSync(cached);
