@@ -5,7 +5,7 @@ import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
-import { openSyncNotes } from '../../src/store/sqlite/failed-sync.ts';
+import { noteFailedSyncs } from '../../src/store/sqlite/failed-sync.ts';
 import { withLimits } from '../helpers/faults.ts';
 import { startLitestream, whyNoLitestream } from '../helpers/litestream.ts';
 import { mountedThinDisk } from '../helpers/mounts.ts';
@@ -248,8 +248,7 @@ test('a stop whose last checkpoint fails ends with exit code 1, and the next sta
 
 test('a service ends that shares its store with a process whose sync has failed', async (t) => {
   const { child, store } = await startServerOnNewStore(t, ...oneThread);
-  using notes = openSyncNotes(store);
-  notes.add(['WAL']);
+  noteFailedSyncs(store, ['WAL']);
   await once(child, 'exit');
   assert.equal(child.exitCode, 1);
 });

@@ -1,4 +1,4 @@
-import { fdatasync, openSync } from 'node:fs';
+import { fdatasync } from 'node:fs';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { promisify } from 'node:util';
 import { limits } from '../../limits.ts';
@@ -23,6 +23,7 @@ const sync = promisify(fdatasync);
  *
  * The event loop turns during each sync, and waits for one copy of pages at most.
  *
+ * @param store descriptor of the file of the store
  * @param faultOfStore as `watchFiles` returns it. With a lost index, a checkpoint would write over
  * what another process has written
  * @param onCopied gets the duration of each checkpoint
@@ -31,6 +32,7 @@ const sync = promisify(fdatasync);
  */
 export function prepareCheckpoints(
   db: DatabaseSync,
+  store: number,
   { lock, noteWalBytes }: SharedWrites,
   faultOfStore: () => StoreError | undefined,
   onCopied: (tookMs: number) => void,
@@ -41,8 +43,6 @@ export function prepareCheckpoints(
   const { beat } = prepareTransactions(db);
   /** Bytes of a page in the WAL (sqlite.org/fileformat2.html#walformat). */
   const frameBytes = 24 + pragma(db, 'page_size');
-  /** Never closed: that would end the locks that SQLite has on the file, in the whole process. */
-  const descriptor = openSync(`${db.location()}`, 'r+');
   let pagesAtLast = 0;
   let waitedAtMs = Number.NEGATIVE_INFINITY;
 
@@ -77,7 +77,7 @@ export function prepareCheckpoints(
 
   async function syncStore(): Promise<void> {
     try {
-      await sync(descriptor);
+      await sync(store);
     } catch (cause) {
       const reason = (cause as Error).message;
       throw new StoreError('fatal', `the sync of the store has failed (${reason})`, { cause });

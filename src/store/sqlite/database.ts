@@ -17,6 +17,7 @@ import {
   SQLITE_NOTADB,
   sqliteCode,
 } from './errors.ts';
+import { makeSyncNotes } from './failed-sync.ts';
 import { openMs, openToRead, type ReadFile, readFailure } from './read-file.ts';
 import { demandSynced } from './repair.ts';
 import { makeTables, refuseSchemaFault, schemaVersionOf } from './schema.ts';
@@ -55,6 +56,7 @@ export function openForWriting(path: string, mayMake: boolean) {
     refuseDamage(db, path);
     checkpointAtStart(db);
     prepareWrites(db);
+    makeSyncNotes(path);
     return { db, isNew, demandClosed };
   });
 }

@@ -17,8 +17,6 @@ import { syncNotesEnding } from '../location.ts';
 export const parts = ['store', 'WAL'] as const;
 export type Part = (typeof parts)[number];
 
-export type SyncNotes = ReturnType<typeof openSyncNotes>;
-
 /** Bytes of the note about one file. */
 const noteBytes = 512;
 
@@ -39,21 +37,43 @@ export function fileOf(path: string, part: Part): string {
  *
  * A note is void after a restart of the machine, which has forgotten these pages, and for a file in
  * place of the old one. So the notes themselves need no sync.
+ *
+ * @throws errors of the file system
  */
-export function openSyncNotes(path: string) {
-  const descriptor = openNotes(path);
-  const write = (part: Part, text: string) =>
-    void writeSync(descriptor, text, parts.indexOf(part) * noteBytes);
-  return {
-    /** @throws errors of the file system */
-    add(failed: Iterable<Part>): void {
-      for (const part of failed) write(part, noteOf(path, part) ?? line(''));
-    },
-    clear(): void {
-      for (const part of parts) write(part, line(''));
-    },
-    [Symbol.dispose]: () => closeSync(descriptor),
-  };
+export function noteFailedSyncs(path: string, failed: Iterable<Part>): void {
+  makeSyncNotes(path);
+  for (const part of failed) write(path, part, noteOf(path, part) ?? line(''));
+}
+
+export function clearSyncNotes(path: string): void {
+  for (const part of parts) write(path, part, line(''));
+}
+
+function write(path: string, part: Part, text: string): void {
+  const descriptor = openSync(notesOf(path), 'r+');
+  try {
+    writeSync(descriptor, text, parts.indexOf(part) * noteBytes);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/**
+ * Makes the file of the notes, with its room on the disk. As SQLite does for its files, a new file
+ * gets the mode of the store, and from root its owner.
+ */
+export function makeSyncNotes(path: string): void {
+  const { mode, uid, gid } = statSync(path);
+  const { O_RDWR, O_CREAT } = constants;
+  const descriptor = openSync(notesOf(path), O_RDWR | O_CREAT, mode & 0o777);
+  try {
+    if (fstatSync(descriptor).size > 0) return;
+    if (process.geteuid?.() === 0) fchownSync(descriptor, uid, gid);
+    writeSync(descriptor, line('').repeat(parts.length), 0);
+    fdatasyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
 }
 
 /** The files with a note that is in force. */
@@ -91,17 +111,4 @@ function line(text: string): string {
 
 function notesOf(path: string): string {
   return withoutLinks(path) + syncNotesEnding;
-}
-
-/** As SQLite does for its files, a new file gets the mode of the store, and from root its owner. */
-function openNotes(path: string): number {
-  const { mode, uid, gid } = statSync(path);
-  const { O_RDWR, O_CREAT } = constants;
-  const descriptor = openSync(notesOf(path), O_RDWR | O_CREAT, mode & 0o777);
-  if (fstatSync(descriptor).size === 0) {
-    if (process.geteuid?.() === 0) fchownSync(descriptor, uid, gid);
-    writeSync(descriptor, line('').repeat(parts.length), 0);
-    fdatasyncSync(descriptor);
-  }
-  return descriptor;
 }

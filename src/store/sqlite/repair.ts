@@ -1,4 +1,12 @@
-import { constants, fdatasync, fdatasyncSync, openSync, readSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  fdatasync,
+  fdatasyncSync,
+  openSync,
+  readSync,
+  writeSync,
+} from 'node:fs';
 import { resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { promisify } from 'node:util';
@@ -6,7 +14,13 @@ import { isErrno } from '../../disk/files.ts';
 import { limits } from '../../limits.ts';
 import { shellQuoted } from '../command-text.ts';
 import { StoreError, StoreOpenError } from '../errors.ts';
-import { failedSyncsOf, fileOf, openSyncNotes, type Part, parts } from './failed-sync.ts';
+import {
+  clearSyncNotes,
+  failedSyncsOf,
+  fileOf,
+  noteFailedSyncs,
+  type Part,
+} from './failed-sync.ts';
 import { openMs } from './read-file.ts';
 import { type Frames, framesIn } from './wal.ts';
 import { inTransaction, lockedFor } from './write-lock.ts';
@@ -21,15 +35,17 @@ import { inTransaction, lockedFor } from './write-lock.ts';
  */
 export function demandSynced(path: string, mayBeCrash = false) {
   // Never closed: that would end the locks that SQLite has on the file, in the whole process.
-  const descriptors = parts.map((part) => openIfThere(fileOf(path, part)));
+  const store = openIfThere(fileOf(path, 'store'));
+  const wal = openIfThere(fileOf(path, 'WAL'));
   const failed = new Set(failedSyncsOf(path));
-  for (const [index, part] of parts.entries()) if (!isSynced(descriptors[index])) failed.add(part);
+  if (!isSynced(store)) failed.add('store');
+  if (!isSynced(wal)) failed.add('WAL');
+  if (wal !== undefined) closeSync(wal);
   let lacked = 0;
   if (failed.size > 0) {
-    using notes = openSyncNotes(path);
-    notes.add(failed);
+    noteFailedSyncs(path, failed);
     lacked = repair(path, failed);
-    notes.clear();
+    clearSyncNotes(path);
   } else if (mayBeCrash) lacked = repair(path, failed);
   return {
     isRepaired: failed.size > 0 || lacked > 0,
@@ -40,11 +56,9 @@ export function demandSynced(path: string, mayBeCrash = false) {
      * @throws StoreError
      */
     async demandClosed(): Promise<void> {
-      const [store] = descriptors;
       if (store === undefined) return;
       await promisify(fdatasync)(store).catch((cause) => {
-        using notes = openSyncNotes(path);
-        notes.add(['store']);
+        noteFailedSyncs(path, ['store']);
         const says = `the sync of the store has failed (${cause.message})`;
         throw new StoreError('fatal', says, { cause });
       });

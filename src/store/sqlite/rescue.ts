@@ -22,18 +22,17 @@ import { inTransaction } from './write-lock.ts';
  * Prepares to save a store whose files are removed or replaced while this process has them open:
  * until the process ends, the system keeps what it has open.
  *
+ * @param store descriptor of the store
  * @returns a function to call when no other thread writes any more. It says where the plants are,
  * or why they could not be saved
  */
-export function prepareRescue(db: DatabaseSync): () => string {
+export function prepareRescue(db: DatabaseSync, store: number): () => string {
   const path = `${db.location()}`;
   const walPath = `${path}-wal`;
   const folder = dirname(path);
   const device = deviceOf(folder);
   const identity = identityOf(path);
   const walIdentity = identityOf(walPath);
-  // Never closed: that would end the locks that SQLite has on the file, in the whole process.
-  const store = openSync(path, 'r');
   const wal = openSync(walPath, 'r');
   const isWhole = `the store at ${path} is whole again`;
 

@@ -2,7 +2,7 @@ import { limits } from '../../limits.ts';
 import { sizeText } from '../../quantity-text.ts';
 import { change, sharedLock } from '../../threads/shared-lock.ts';
 import { StoreError } from '../errors.ts';
-import type { Part, SyncNotes } from './failed-sync.ts';
+import { noteFailedSyncs, type Part } from './failed-sync.ts';
 
 export type SharedWrites = ReturnType<typeof sharedWritesIn>;
 
@@ -109,11 +109,11 @@ export function sharedWritesIn(memory: SharedArrayBuffer) {
      * Fails the store after a failed sync, and leaves a note. If that fails, too, tries again on this
      * thread until `noted` resolves.
      */
-    failSync(error: StoreError, notes: SyncNotes, failed: readonly Part[]): void {
-      if (!canNote(notes, failed)) {
+    failSync(error: StoreError, path: string, failed: readonly Part[]): void {
+      if (!canNote(path, failed)) {
         Atomics.store(cells, unnotedCell, 1);
         const again = setInterval(() => {
-          if (!canNote(notes, failed)) return;
+          if (!canNote(path, failed)) return;
           clearInterval(again);
           Atomics.store(cells, unnotedCell, 0);
           Atomics.notify(cells, unnotedCell);
@@ -150,9 +150,9 @@ export function sharedWritesIn(memory: SharedArrayBuffer) {
   };
 }
 
-function canNote(notes: SyncNotes, failed: readonly Part[]): boolean {
+function canNote(path: string, failed: readonly Part[]): boolean {
   try {
-    notes.add(failed);
+    noteFailedSyncs(path, failed);
     return true;
   } catch {
     return false;

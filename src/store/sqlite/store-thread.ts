@@ -1,9 +1,10 @@
+import { openSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
 import { measuresIn, observe, secondsBounds, writerLayout } from '../../threads/measures.ts';
 import { prepareCheckpoints } from './checkpoints.ts';
 import { openAgain } from './database.ts';
 import { storeError } from './errors.ts';
-import { openSyncNotes, parts } from './failed-sync.ts';
+import { parts } from './failed-sync.ts';
 import { prepareRescue } from './rescue.ts';
 import { sharedWritesIn } from './shared-writes.ts';
 import { type StoreThreadOptions, storeOn } from './store.ts';
@@ -24,9 +25,11 @@ const { checkpointSeconds } = measuresIn(writerLayout, share.measures);
 
 try {
   const db = openAgain(path);
-  const rescue = prepareRescue(db);
+  // Never closed: that would end the locks that SQLite has on the file, in the whole process.
+  const store = openSync(path, 'r+');
+  const rescue = prepareRescue(db, store);
   const { faultOfStore } = watchFiles(path, db, shared);
-  const checkpointIfDue = prepareCheckpoints(db, shared, faultOfStore, (ms) =>
+  const checkpointIfDue = prepareCheckpoints(db, store, shared, faultOfStore, (ms) =>
     observe(checkpointSeconds, secondsBounds, ms / 1_000),
   );
   answerCalls(owner, storeOn(path, db, share, lockMs));
@@ -39,7 +42,7 @@ try {
   shared.lock.release(await shared.lock.acquire());
   owner.postMessage({ end: `${shared.failure()?.message}; ${rescue()}` });
 } catch (error) {
-  shared.failSync(storeError(error), openSyncNotes(path), parts);
+  shared.failSync(storeError(error), path, parts);
   await shared.noted();
 }
 // Ends the thread.

@@ -81,7 +81,8 @@ export async function openSqliteStore(
     }),
   ]);
   const close = once(async () => {
-    await thread?.ended();
+    // A disk may not return from a call.
+    await Promise.race([thread?.ended(), failed]);
     // The connection stays open: the last one of a process would sync again when it closes.
     if (!shared.failure()) await store.close();
     await rescued();
@@ -172,6 +173,16 @@ export function storeOn(
   const shared = sharedWritesIn(share.memory);
   const writer = openWriter(path, db, shared, lockMs, onDue);
   const { createPlants, beat } = prepareTransactions(db);
+  /** What this process has read since may be pages that the disk lacks. */
+  function failBeside(): void {
+    try {
+      const [failed] = failedSyncsOf(path);
+      const says = `a sync of the ${failed} has failed in another process`;
+      if (failed) shared.fail(new StoreError('fatal', says));
+    } catch {
+      // The next transaction cannot look for the files either, and says so.
+    }
+  }
   const close = once(async () => {
     await writer.close();
     db.close();
@@ -186,10 +197,7 @@ export function storeOn(
     },
     ...callsOf(changes, (begin) => writer.transact(() => runSteps(db, begin()), smallPages)),
     async beat(atMs) {
-      // The pages that this process has read since may be those that the disk lacks.
-      const [failed] = failedSyncsOf(path);
-      const says = `a sync of the ${failed} has failed in another process`;
-      if (failed) shared.fail(new StoreError('fatal', says));
+      failBeside();
       return writer.transact(() => beat(atMs), smallPages);
     },
     close,

@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { identityOf } from '../../disk/files.ts';
 import { StoreError } from '../errors.ts';
 import { storeError } from './errors.ts';
-import { openSyncNotes, parts } from './failed-sync.ts';
+import { parts } from './failed-sync.ts';
 import type { SharedWrites } from './shared-writes.ts';
 import { commitOrRollBack, lockedFor, tryBegin } from './write-lock.ts';
 
@@ -32,7 +32,6 @@ export function openWriter(
   lockMs: number,
   onDue?: () => void,
 ) {
-  const notes = openSyncNotes(path);
   const descriptor = openSync(`${db.location()}-wal`, 'r+');
   const { faultOfIndex, faultOfStore } = watchFiles(path, db, shared);
   const underWay = new Set<Promise<void>>();
@@ -78,7 +77,7 @@ export function openWriter(
       return { result, commit };
     } catch (cause) {
       const error = storeError(cause);
-      if (error.failure === 'fatal') shared.failSync(error, notes, parts);
+      if (error.failure === 'fatal') shared.failSync(error, path, parts);
       throw error;
     } finally {
       shared.lock.release(ticket);
@@ -103,7 +102,7 @@ export function openWriter(
       const error = new StoreError('fatal', `the sync of the WAL has failed (${reason})`, {
         cause,
       });
-      shared.failSync(error, notes, ['WAL']);
+      shared.failSync(error, path, ['WAL']);
     }
     const fault = faultOfStore();
     if (fault === undefined) shared.noteSynced(lastCommit);
@@ -126,7 +125,6 @@ export function openWriter(
       await Promise.all(underWay);
       faultOfStore();
       closeSync(descriptor);
-      notes[Symbol.dispose]();
     },
   };
 }
