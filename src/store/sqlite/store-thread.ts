@@ -14,7 +14,7 @@ import { watchFiles } from './writer.ts';
 /*
  * Answers the calls of the main thread, which waits for no disk, and copies the WAL into the file
  * of the store beside the threads that create plants. A disk may not return from either. The thread
- * runs until it is terminated, or until it has saved a store whose files are gone.
+ * runs until it is terminated. It saves a store whose files are gone.
  */
 
 const owner = parentPort;
@@ -43,7 +43,4 @@ try {
   owner.postMessage({ end: `${shared.failure()?.message}; ${rescue()}` });
 } catch (error) {
   shared.failSync(storeError(error), path, parts);
-  await shared.noted();
 }
-// Ends the thread.
-owner.close();
