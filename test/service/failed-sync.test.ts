@@ -21,7 +21,7 @@ import {
   token,
 } from '../helpers/program.ts';
 import { done, on, runHere } from '../helpers/run-here.ts';
-import { makeStore } from '../helpers/store-file.ts';
+import { makeStore, newStore } from '../helpers/store-file.ts';
 
 /*
  * A sync fails because the disk below the file system has no room for a moment. The restart must
@@ -267,6 +267,14 @@ test('a command that writes finds what Linux has failed to write in the backgrou
   disk.makeRoom();
   assert.equal((await runProgram(['token', 'create', 'my-app', ...on(store)])).code, 0);
   assertHolds(join(disk.powerCut(), 'plants.db'), [1]);
+});
+
+test('a note about a store whose WAL is empty is cleared by the next command that writes', async (t) => {
+  const store = await newStore(t, 10);
+  noteFailedSyncs(store, ['store', 'WAL']);
+  assert.equal((await runHere(['verify', ...on(store)])).code, 1);
+  assert.equal((await runProgram(['token', 'create', 'my-app', ...on(store)])).code, 0);
+  await done('verify', ...on(store));
 });
 
 for (const end of ['a note can be left', 'it is told to stop'] as const) {

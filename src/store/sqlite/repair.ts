@@ -143,15 +143,12 @@ function repairBy(path: string, failed: ReadonlySet<Part>, db: DatabaseSync): nu
     throw new StoreError('fatal', 'the WAL lacks pages that other programs count on');
   if (failed.size === 1 && failed.has('WAL')) return blocks;
   const isWhole = failed.has('store');
-  for (let before = -1; ; ) {
+  for (let before: number | undefined; ; ) {
     const { copied } = checkpoint(db, 'PASSIVE');
     if (copied === before) return blocks;
     before = copied;
-    blocks += holdOnDisk(
-      store,
-      isWhole ? wholeFile() : rangesOf(frames),
-      withFrames(wal, frames, copied),
-    );
+    const ranges = isWhole ? wholeFile() : rangesOf(frames);
+    blocks += holdOnDisk(store, ranges, copied > 0 ? withFrames(wal, frames, copied) : undefined);
   }
 }
 
