@@ -117,7 +117,7 @@ export function sharedWritesIn(memory: SharedArrayBuffer) {
           clearInterval(again);
           Atomics.store(cells, unnotedCell, 0);
           Atomics.notify(cells, unnotedCell);
-        }, limits.sqlite.noteRetryMs);
+        }, limits.sqlite.noteRetryMs).unref();
       }
       fail(error);
     },

@@ -42,5 +42,5 @@ try {
   shared.lock.release(await shared.lock.acquire());
   owner.postMessage({ end: `${shared.failure()?.message}; ${rescue()}` });
 } catch (error) {
-  shared.failSync(storeError(error), path, parts);
+  if (!shared.areFilesGone()) shared.failSync(storeError(error), path, parts);
 }

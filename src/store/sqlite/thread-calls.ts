@@ -13,14 +13,19 @@ type Reply = { readonly id: number } & (
   | { readonly failure: StoreFailure; readonly message: string }
 );
 
-/** Calls functions of another thread, which answers with `answerCalls`. Calls may overlap. */
+/**
+ * Calls functions of another thread, which answers with `answerCalls`. Calls may overlap. The thread
+ * keeps the process as long as a call is under way.
+ */
 export function callsTo(thread: Worker) {
   const underWay = new Map<number, PromiseWithResolvers<unknown>>();
   let lastId = 0;
   let hasEnded = false;
+  thread.unref();
   thread.on('message', ({ id, ...reply }: Reply) => {
     const call = underWay.get(id);
     underWay.delete(id);
+    if (underWay.size === 0) thread.unref();
     if ('failure' in reply) call?.reject(new StoreError(reply.failure, reply.message));
     else call?.resolve(reply.result);
   });
@@ -40,6 +45,7 @@ export function callsTo(thread: Worker) {
       const answer = Promise.withResolvers<unknown>();
       lastId += 1;
       underWay.set(lastId, answer);
+      thread.ref();
       thread.postMessage({ id: lastId, name, args } satisfies Call);
       return answer.promise;
     },

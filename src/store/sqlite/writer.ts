@@ -77,7 +77,7 @@ export function openWriter(
       return { result, commit };
     } catch (cause) {
       const error = storeError(cause);
-      if (error.failure === 'fatal') shared.failSync(error, path, parts);
+      if (error.failure === 'fatal' && !shared.failure()) shared.failSync(error, path, parts);
       throw error;
     } finally {
       shared.lock.release(ticket);
