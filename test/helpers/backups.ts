@@ -10,9 +10,9 @@ export async function newStore(owner: Owner, plants = 3): Promise<string> {
   return path;
 }
 
-/** The files in a folder, without the lock of its backups. */
+/** The files in a folder, without the lock of its backups, and notes about failed syncs. */
 export function namesIn(folder: string): string[] {
   return readdirSync(folder)
-    .filter((name) => !name.includes('.lock'))
+    .filter((name) => !name.includes('.lock') && !name.endsWith('.db-sync'))
     .sort();
 }
