@@ -85,12 +85,13 @@ test('a flood of made-up tokens causes one lookup of a bounded number, and an en
   const flood = Array.from({ length: 20 * endedLookupsMax }, generateToken);
   const names = await Promise.all([...flood, token].map(refused));
   assert(names.every((name) => name === undefined));
-  assert.deepEqual(lookups, [endedLookupsMax]);
+  // On a busy machine, the flood lasts for two readings of the tokens.
+  assert(lookups.length <= 2 && Math.max(...lookups) === endedLookupsMax, `${lookups}`);
 
   // A thousand requests with one secret are one token, at each reading of the tokens.
   const again = await Promise.all(Array.from({ length: 1_000 }, () => refused(token)));
   assert(again.every((name) => name === 'app'));
-  assert.deepEqual([...new Set(lookups)], [endedLookupsMax, 1]);
+  assert.deepEqual(new Set(lookups), new Set([endedLookupsMax, 1]));
 });
 
 test('a lookup that fails leaves a token unnamed until the next one', async (t) => {
