@@ -236,8 +236,8 @@ export function lostOf(
 }
 
 /**
- * Chooses the backups to remove, of those that no rule keeps: a newer backup that stays holds each of
- * them. The rules keep backups of each store and place for themselves, so no clone takes the place
+ * Chooses the backups to remove. No rule keeps such a backup, and a newer backup that stays holds its
+ * plants. The rules keep backups of each store and place for themselves, so no clone takes the place
  * of a backup of the store.
  *
  * @param series oldest first

@@ -1,16 +1,13 @@
-import { fdatasync } from 'node:fs';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { promisify } from 'node:util';
 import { limits } from '../../limits.ts';
-import { StoreError } from '../errors.ts';
+import type { StoreError } from '../errors.ts';
 import { walBytesKept } from './database.ts';
 import { storeError } from './errors.ts';
+import { syncPart } from './failed-sync.ts';
 import { pragma } from './schema.ts';
 import type { SharedWrites } from './shared-writes.ts';
 import { prepareTransactions } from './transactions.ts';
 import { inTransaction } from './write-lock.ts';
-
-const sync = promisify(fdatasync);
 
 /**
  * Checkpoints (sqlite.org/wal.html#ckpt) keep the WAL small. SQLite's own checkpoint would run
@@ -70,17 +67,8 @@ export function prepareCheckpoints(
     for (let pass = 0; pass < limits.sqlite.checkpointPasses; pass++) {
       const pages = measurePages();
       tryCheckpoint(copy);
-      await syncStore();
+      await syncPart('store', store);
       if (measurePages() - pages <= limits.sqlite.lockedPages) return;
-    }
-  }
-
-  async function syncStore(): Promise<void> {
-    try {
-      await sync(store);
-    } catch (cause) {
-      const reason = (cause as Error).message;
-      throw new StoreError('fatal', `the sync of the store has failed (${reason})`, { cause });
     }
   }
 

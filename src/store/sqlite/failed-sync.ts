@@ -3,6 +3,7 @@ import {
   constants,
   existsSync,
   fchownSync,
+  fdatasync,
   fdatasyncSync,
   fstatSync,
   openSync,
@@ -10,7 +11,9 @@ import {
   statSync,
   writeSync,
 } from 'node:fs';
+import { promisify } from 'node:util';
 import { withoutLinks } from '../../disk/files.ts';
+import { StoreError } from '../errors.ts';
 import { syncNotesEnding } from '../location.ts';
 
 /** The files of a store that are synced. */
@@ -25,6 +28,18 @@ const bootIdFile = '/proc/sys/kernel/random/boot_id';
 
 export function fileOf(path: string, part: Part): string {
   return withoutLinks(path) + (part === 'WAL' ? '-wal' : '');
+}
+
+const sync = promisify(fdatasync);
+
+/** Syncs a file of a store on a thread of libuv. @throws StoreError */
+export async function syncPart(part: Part, descriptor: number): Promise<void> {
+  try {
+    await sync(descriptor);
+  } catch (cause) {
+    const reason = (cause as Error).message;
+    throw new StoreError('fatal', `the sync of the ${part} has failed (${reason})`, { cause });
+  }
 }
 
 /**
@@ -82,7 +97,7 @@ export function failedSyncsOf(path: string): Part[] {
   const notes = existsSync(file) ? readFileSync(file, 'utf8') : '';
   return parts.filter((part, index) => {
     const note = notes.slice(index * noteBytes, (index + 1) * noteBytes);
-    return note !== '' && note === noteOf(path, part);
+    return note.trim() !== '' && note === noteOf(path, part);
   });
 }
 

@@ -5,6 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { limits } from '../../limits.ts';
 import { StoreError } from '../errors.ts';
 import { mayBeLackOfRoom } from './errors.ts';
+import { fileOf, parts } from './failed-sync.ts';
 
 /** Time that opening waits for a process that is making the store. */
 export const openMs = 5_000;
@@ -97,7 +98,7 @@ function hasContent(path: string): boolean {
 export function readFailure(path: string): Error | undefined {
   const chunk = Buffer.alloc(limits.disk.chunkBytes);
   try {
-    for (const file of [path, `${path}-wal`].filter((name) => existsSync(name))) {
+    for (const file of parts.map((part) => fileOf(path, part)).filter(existsSync)) {
       const descriptor = openSync(file, 'r');
       while (readSync(descriptor, chunk) > 0);
     }

@@ -1,15 +1,6 @@
-import {
-  closeSync,
-  constants,
-  fdatasync,
-  fdatasyncSync,
-  openSync,
-  readSync,
-  writeSync,
-} from 'node:fs';
+import { closeSync, constants, fdatasyncSync, openSync, readSync, writeSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { promisify } from 'node:util';
 import { isErrno } from '../../disk/files.ts';
 import { limits } from '../../limits.ts';
 import { shellQuoted } from '../command-text.ts';
@@ -20,6 +11,7 @@ import {
   fileOf,
   noteFailedSyncs,
   type Part,
+  syncPart,
 } from './failed-sync.ts';
 import { openMs } from './read-file.ts';
 import { type Frames, framesIn } from './wal.ts';
@@ -57,10 +49,9 @@ export function demandSynced(path: string, mayBeCrash = false) {
      */
     async demandClosed(): Promise<void> {
       if (store === undefined) return;
-      await promisify(fdatasync)(store).catch((cause) => {
+      await syncPart('store', store).catch((error) => {
         noteFailedSyncs(path, ['store']);
-        const says = `the sync of the store has failed (${cause.message})`;
-        throw new StoreError('fatal', says, { cause });
+        throw error;
       });
     },
   };

@@ -1,15 +1,12 @@
-import { closeSync, fdatasync, openSync } from 'node:fs';
+import { closeSync, openSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import { setTimeout as delay } from 'node:timers/promises';
-import { promisify } from 'node:util';
 import { identityOf } from '../../disk/files.ts';
 import { StoreError } from '../errors.ts';
 import { storeError } from './errors.ts';
-import { parts } from './failed-sync.ts';
+import { parts, syncPart } from './failed-sync.ts';
 import type { SharedWrites } from './shared-writes.ts';
 import { commitOrRollBack, lockedFor, tryBegin } from './write-lock.ts';
-
-const syncFile = promisify(fdatasync);
 
 /**
  * The writes of one thread to a store.
@@ -95,15 +92,7 @@ export function openWriter(
    */
   async function sync(untilMs: number): Promise<void> {
     const lastCommit = shared.lastCommit();
-    try {
-      await syncFile(descriptor);
-    } catch (cause) {
-      const reason = (cause as Error).message;
-      const error = new StoreError('fatal', `the sync of the WAL has failed (${reason})`, {
-        cause,
-      });
-      shared.failSync(error, path, ['WAL']);
-    }
+    await syncPart('WAL', descriptor).catch((error) => shared.failSync(error, path, ['WAL']));
     const fault = faultOfStore();
     if (fault === undefined) shared.noteSynced(lastCommit);
     else if (fault.failure === 'fatal' || performance.now() > untilMs) throw fault;
