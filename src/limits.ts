@@ -23,16 +23,22 @@ export const limits = {
   http: {
     /** Default of `--body-limit`. */
     bodyBytesMax: MiB,
-    /** Of all bodies that have arrived in part. */
-    arrivingBytesMax: 64 * MiB,
+    /**
+     * Of all connections, what has arrived in part and what is unsent: of strangers, and of clients
+     * that have shown a valid token. Divided among the threads.
+     */
+    strangersBytesMax: 32 * MiB,
+    clientsBytesMax: 128 * MiB,
+    /** What Linux keeps, besides, for a client that does not read (`net.ipv4.tcp_wmem`). */
+    kernelBytes: 512 * KiB,
     /** Request line and header fields. Trailers and chunk sizes may take as much again. */
     headerBytesMax: 16 * KiB,
     headerFieldsMax: 1_000,
     /** RFC 9112 §2.2 asks a server to skip at least one. */
     emptyLineBytesMax: KiB,
-    /** Heads that a thread remembers: the largest, their number and their sum. */
+    /** Heads that a thread remembers: the largest, what a parsed line takes, and the sum. */
     rememberedHeadBytes: 4 * KiB,
-    rememberedHeads: 4_096,
+    rememberedLineBytes: 200,
     rememberedBytes: 4 * MiB,
     /** From the first byte of a request to the end of its head; never more than `requestMs`. */
     headersMs: 10 * second,
@@ -68,6 +74,8 @@ export const limits = {
     /** HTTP threads on a machine with many cores. Default of `--http-threads`. */
     httpThreadsAuto: 4,
     connectionsMax: 20_000,
+    /** A connection with TLS takes 60 KiB more. */
+    tlsConnectionsMax: 3_000,
     /** The service does not start with file descriptors for fewer connections. */
     connectionsMin: 8,
     /** File descriptors that are not client connections. */
@@ -172,9 +180,10 @@ export const limits = {
   },
 
   store: {
-    queuePlantsMax: 10_000,
+    /** A token alone has half. */
+    queuePlantsMax: 20_000,
     /** Of waiting plants, counted as the bytes of their bodies. */
-    queueBytesMax: 32 * MiB,
+    queueBytesMax: 64 * MiB,
     /** From a valid request until its plant is durable. Default of `--commit-timeout`. */
     commitMs: 4 * second,
     commitMsMax: 24 * 3_600 * second,
@@ -443,8 +452,7 @@ export function demandFit({
 }: Limits): void {
   const rules: readonly (readonly [isKept: boolean, rule: string])[] = [
     [http.headersMs <= http.requestMs, 'header fields are a part of the request'],
-    [http.bodyBytesMax <= store.queueBytesMax, 'the queue has room for the largest plant'],
-    [store.queueBytesMax <= http.arrivingBytesMax, 'a plant that fits into the queue can arrive'],
+    [2 * http.bodyBytesMax <= store.queueBytesMax, 'the largest plant fits into half of the queue'],
     [access.refreshMs < access.staleMs, 'tokens are read again before they are stale'],
     [
       2 * ops.heartbeatEveryMs <= ops.heartbeatStaleMs,

@@ -58,6 +58,7 @@ function createPlantAs(
   options: CreatePlantOptions,
 ): void {
   if (caller instanceof Refusal) return options.throttle(() => sendRefusal(exchange, caller));
+  exchange.account = caller.bucket;
   const observer = options.observe(exchange, caller.tally, true);
   if (caller.role !== 'create') {
     const refusal = refuseRole(caller.role);
@@ -67,7 +68,7 @@ function createPlantAs(
     (caller.rate && refuseBeyondRate(caller.bucket, caller.rate, options.limiter)) ??
     refuseContent(head, options.bodyBytesMax);
   if (refusal) return sendRefusal(exchange, refusal);
-  readBody(exchange, new Create(exchange, options.queue, observer, caller.id));
+  readBody(exchange, new Create(exchange, options.queue, observer, caller));
 }
 
 /** With the fields of draft-ietf-httpapi-ratelimit-headers-10. */
@@ -97,16 +98,18 @@ class Create implements BodyTaker, WaitingPlant {
   name = '';
   tag: string | undefined;
   readonly createdBy: number;
+  readonly account: number;
   bytes = 0;
   private readonly exchange: Exchange;
   private readonly queue: CommitQueue;
   private readonly observer: CreateObserver;
 
-  constructor(exchange: Exchange, queue: CommitQueue, observer: CreateObserver, createdBy: number) {
+  constructor(exchange: Exchange, queue: CommitQueue, observer: CreateObserver, caller: Caller) {
     this.exchange = exchange;
     this.queue = queue;
     this.observer = observer;
-    this.createdBy = createdBy;
+    this.createdBy = caller.id;
+    this.account = caller.bucket;
   }
 
   takeBody(body: Buffer): void {

@@ -168,7 +168,7 @@ export const flags = {
   }),
   'body-limit': withDefault(
     'BYTES',
-    integer(1_024, limits.store.queueBytesMax),
+    integer(1_024, limits.store.queueBytesMax / 2),
     `${limits.http.bodyBytesMax}`,
     {
       help: 'largest request body, or plant in a file',

@@ -172,8 +172,9 @@ export const problems = withStatus({
   overloaded: {
     code: 50300,
     when:
-      'Too many plants wait to be stored, or incomplete bodies take all the memory for ' +
-      'bodies. The plant was not stored.',
+      'Too many plants wait to be stored, or requests that arrive take all the memory for them. ' +
+      'A token, or a network of clients without one, that has the most is refused first. ' +
+      'The plant was not stored.',
     remedy: 'Retry after the time in `Retry-After`.',
     headers: retrySoon,
     example: 'Too many plants are waiting to be stored. This one was not stored; retry later.',

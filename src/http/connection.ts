@@ -3,8 +3,8 @@ import { Refusal } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
 import type { SharedCounter } from '../threads/shared-counter.ts';
 import { ArrivingBody } from './arriving-body.ts';
+import { type Crowd, type Member, networkOf } from './crowd.ts';
 import { Deadlines } from './deadlines.ts';
-import type { Eviction } from './eviction.ts';
 import { catchDefect, Exchange, type Handle, type ListenerState, sendRefusal } from './exchange.ts';
 import { ReplySender } from './reply-sender.ts';
 import type { RequestHead } from './request-head.ts';
@@ -12,12 +12,9 @@ import { endedEarly, RequestReader } from './request-reader.ts';
 
 export interface ConnectionOptions {
   readonly listener: ListenerState;
-  readonly eviction?: Eviction;
-  /** Of all listeners of the process. A pipelined request waits unanswered behind another. */
-  readonly counters: Readonly<
-    Record<'connections' | 'pipelinedRequests' | 'bodyBytes', SharedCounter>
-  >;
-  readonly silent: Set<Connection>;
+  readonly crowd: Crowd<Connection>;
+  /** Of all threads. A pipelined request waits unanswered behind another. */
+  readonly counters: { readonly pipelinedRequests: SharedCounter };
   readonly bodyBytesMax: number;
   readonly handle: Handle;
   readonly idleMs: number;
@@ -30,7 +27,9 @@ export interface ConnectionOptions {
  * `beginBody` or `readBody`. Its `Exchange` gives the reply to the `ReplySender`, which then calls
  * `noteDue`; the reply goes out with `send`.
  */
-export class Connection {
+export class Connection implements Member {
+  readonly network: string;
+  account: number | undefined;
   private readonly listener: ListenerState;
   private readonly options: ConnectionOptions;
   private readonly socket: Socket;
@@ -55,6 +54,7 @@ export class Connection {
     const onDue = (exchange: Exchange) => this.noteDue(exchange);
     this.sender = new ReplySender(socket, listener, counters.pipelinedRequests, onDue);
     this.deadlines = new Deadlines(listener, idleMs);
+    this.network = networkOf(socket.remoteAddress ?? '');
     socket.on('data', (chunk: Buffer) => this.receive(chunk));
     socket.on('end', () => this.endInput());
     socket.on('drain', () => this.send());
@@ -62,8 +62,28 @@ export class Connection {
     socket.on('close', () => this.close());
   }
 
-  get address(): string {
-    return this.sender.address;
+  get isIdle(): boolean {
+    return this.hasNoRequest && this.socket.writableLength === 0;
+  }
+
+  get isServed(): boolean {
+    return this.isHandling || this.sender.awaitsReply;
+  }
+
+  get idleEndMs(): number {
+    return this.deadlines.deadlineMs;
+  }
+
+  get heldBytes(): number {
+    const bodyBytes = this.arriving?.heldBytes ?? 0;
+    return this.reader.heldBytes + bodyBytes + this.sender.unsentBytes + this.kernelBytes;
+  }
+
+  /** What Linux may keep for a client that does not read. Of clients, only what is certain. */
+  private get kernelBytes(): number {
+    const { kernelBytes } = limits.http;
+    if (this.account === undefined) return Math.min(this.sender.takenBytes, kernelBytes);
+    return this.socket.writableLength >= limits.http.unsentBytes ? kernelBytes : 0;
   }
 
   private receive(chunk: Buffer): void {
@@ -102,7 +122,6 @@ export class Connection {
     const fault = this.reader.skipEmptyLines();
     if (fault) return this.refuse(fault);
     if (this.reader.isBlank) return false;
-    this.options.silent.delete(this);
     if (this.sender.isCrowded) return this.holdBack();
     const head = this.reader.readHead(this.listener.heads);
     if (head instanceof Refusal) return this.refuse(head);
@@ -136,6 +155,7 @@ export class Connection {
     const exchange = new Exchange(this.sender, head);
     this.sender.expect(exchange);
     this.deadlines.lift();
+    this.options.crowd.touch(this);
     return exchange;
   }
 
@@ -156,11 +176,18 @@ export class Connection {
   }
 
   private beginBody(exchange: Exchange, framing: RequestHead['framing']): void {
+    this.recognize(exchange.account);
     // The rest of the request is ignored behind the last reply.
     if (exchange.reply?.closes) return;
     const body = framing === 'chunked' ? undefined : this.reader.takeBody(framing);
     if (body) return this.endRequest(exchange, body);
-    this.arriving = new ArrivingBody(exchange, framing, this.options);
+    this.arriving = new ArrivingBody(exchange, framing, this.options.bodyBytesMax);
+  }
+
+  private recognize(account: number | undefined): void {
+    if (account === undefined) return;
+    if (this.account === undefined) this.options.crowd.recognize(this);
+    this.account = account;
   }
 
   private readBody(body: ArrivingBody): boolean {
@@ -182,7 +209,6 @@ export class Connection {
 
   private endRequest(exchange: Exchange, body: Buffer): void {
     exchange.isReceived = true;
-    this.options.eviction?.touch(this);
     this.deadlines.endRequest();
     if (exchange.taker && exchange.reply === undefined)
       catchDefect(exchange, () => exchange.taker?.takeBody(body));
@@ -228,20 +254,30 @@ export class Connection {
     });
   }
 
-  /** Sends the replies that are next in line, and then reads on if reading had to wait for them. */
   private send(): void {
     if (this.state !== 'open' || this.isReading) return;
+    this.sendReplies();
+    // A connection that lingers has told it.
+    if (this.isOpen) this.options.crowd.update(this);
+  }
+
+  /** Sends the replies that are next in line, and then reads on if reading had to wait for them. */
+  private sendReplies(): void {
     this.sender.send(this.listener.phase !== 'open' && this.reader.isBlank);
     if (this.arriving?.exchange.isOver) this.deadlines.limitDiscard();
     if (this.sender.isFinished) return this.linger();
-    if (this.isIdle()) return this.becomeIdle();
+    if (this.hasNoRequest) return this.becomeIdle();
     if (!this.isHeldBack || this.sender.isCrowded) return;
     this.isHeldBack = false;
     this.socket.resume();
     this.read();
   }
 
-  private isIdle(): boolean {
+  private get isOpen(): boolean {
+    return this.state === 'open';
+  }
+
+  private get hasNoRequest(): boolean {
     return (
       this.sender.isIdle && this.arriving === undefined && !this.isHandling && this.reader.isBlank
     );
@@ -253,7 +289,7 @@ export class Connection {
   }
 
   endIfIdle(): void {
-    if (this.state === 'open' && this.isIdle()) this.linger();
+    if (this.isOpen && this.hasNoRequest) this.linger();
   }
 
   /** Ends the connection, but discards input for a while: a reset could destroy the last reply. */
@@ -265,6 +301,14 @@ export class Connection {
     // Counts from when the replies have been sent, which may take longer for large replies.
     this.socket.end(() => this.deadlines.limitDiscard());
     this.socket.resume();
+    this.options.crowd.linger(this);
+  }
+
+  giveWay(): void {
+    // A client that takes no replies gets no further one.
+    if (!this.isOpen || this.isHandling || this.sender.hasUnsent) return this.destroy();
+    if (this.hasNoRequest || this.arriving?.exchange.isOver) return this.linger();
+    this.refuse(noRoom);
   }
 
   private discard(bytes: number): void {
@@ -279,7 +323,7 @@ export class Connection {
       return this.destroy();
     if (!this.deadlines.hasPassed(nowMs)) return;
     if (this.state !== 'open') return this.destroy();
-    if (this.isIdle() || this.arriving?.exchange.isOver) return this.linger();
+    if (this.hasNoRequest || this.arriving?.exchange.isOver) return this.linger();
     this.refuse(tooSlow);
   }
 
@@ -288,11 +332,15 @@ export class Connection {
   }
 
   private close(): void {
+    this.options.crowd.remove(this, this.state === 'lingering');
     this.state = 'closed';
     this.sender.abandon();
-    this.arriving?.release();
   }
 }
 
 const tooSlow = new Refusal('requestTimeout');
+const noRoom = new Refusal(
+  'overloaded',
+  'Too many requests are arriving. This request stored nothing; retry later.',
+);
 const shuttingDown = new Refusal('shuttingDown');

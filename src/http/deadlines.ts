@@ -13,12 +13,13 @@ export class Deadlines {
   private readonly clock: Clock;
   /** Undefined for a request that has arrived in one piece. */
   private requestBeganMs: number | undefined;
-  private deadlineMs = never;
+  deadlineMs = never;
   private takenBytes = 0;
-  private takenMs = 0;
+  private takenMs: number;
 
   constructor(clock: Clock, idleMs: number) {
     this.clock = clock;
+    this.takenMs = clock.nowMs;
     this.limitIdle(idleMs);
   }
 

@@ -62,6 +62,8 @@ export class Exchange {
   readonly label: string | undefined;
   /** Header lines of the reply, for what the fields of the request were. */
   readonly lines: string;
+  /** Whose request it is, once the handler knows. Bounds are shared among accounts. */
+  account: number | undefined;
   /** What the handler knows of the request, for the listener's events. */
   context: unknown;
   /** Without a taker, the body is discarded. */

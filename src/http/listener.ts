@@ -4,6 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Refusal } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
 import { Connection, type ConnectionOptions } from './connection.ts';
+import { Crowd, type CrowdOptions } from './crowd.ts';
 import {
   type ListenerEvents,
   type ListenerState,
@@ -14,7 +15,9 @@ import { RememberedHeads } from './remembered-heads.ts';
 import type { TlsMaterial } from './tls.ts';
 
 export interface ListenerOptions
-  extends Omit<ConnectionOptions, 'listener' | 'silent' | 'stuckMs'> {
+  extends Omit<ConnectionOptions, 'listener' | 'crowd' | 'stuckMs' | 'counters'>,
+    CrowdOptions {
+  readonly counters: ConnectionOptions['counters'] & CrowdOptions['counters'];
   readonly host: string;
   readonly port: number;
   readonly tls?: TlsMaterial | undefined;
@@ -22,8 +25,6 @@ export interface ListenerOptions
   readonly reusePort: boolean;
   /** From the last byte of a request to its reply. */
   readonly answerMs: number;
-  /** A further connection takes the place of one that has sent nothing, or is closed at once. */
-  readonly connectionsMax: number;
   /** Connections that the kernel queues. Default: Node's. */
   readonly backlog?: number;
   readonly events: ListenerEvents;
@@ -40,53 +41,39 @@ export type Listener = Awaited<ReturnType<typeof listen>>;
 
 /** Serves HTTP/1.1 on a port. @throws the error of listen(2), such as EADDRINUSE */
 export async function listen(options: ListenerOptions) {
-  const connections = new Set<Connection>();
-  const silent = new Set<Connection>();
+  const crowd = new Crowd<Connection>(options);
   const state = createState(options);
   const connectionOptions: ConnectionOptions = {
     ...options,
     listener: state,
-    silent,
+    crowd,
     // A request arrives, or gets 408, within `limits.http.requestMs`, and is answered within
     // `answerMs` after that. A client that takes nothing for clearly longer does not read.
     stuckMs: limits.http.requestMs + options.answerMs + limits.http.lingerMs,
   };
 
+  // The others are for open connections.
+  const handshakesMax = Math.min(limits.http.handshakesMax, options.connectionsMax / 2);
   // Without TLS, the code of Node for TLS is not loaded: it takes 8 ms and 3 MB.
   const tls =
-    options.tls && (await import('./tls.ts')).openTlsLayer(options.tls, serve, refusePlain);
+    options.tls &&
+    (await import('./tls.ts')).openTlsLayer(options.tls, handshakesMax, serve, refusePlain);
 
   let accepted = 0;
   function accept(socket: Socket): void {
     accepted += 1;
-    const { counters, connectionsMax } = options;
-    if (!counters.connections.add(1, connectionsMax)) {
-      const [oldest] = silent;
-      if (oldest === undefined) return void socket.destroy();
-      silent.delete(oldest);
-      oldest.destroy();
-      // One too many, until the event of the end that has begun.
-      counters.connections.add(1, Number.POSITIVE_INFINITY);
-    }
-    socket.once('close', () => counters.connections.take(1));
+    if (!crowd.enter()) return void socket.destroy();
+    socket.once('close', () => crowd.leave());
     if (tls) tls.accept(socket);
     else serve(socket);
   }
 
-  function serve(socket: Socket, below = socket, using = connectionOptions): void {
-    const connection = new Connection(socket, using);
-    connections.add(connection);
-    silent.add(connection);
-    options.eviction?.add(connection);
-    below.once('close', () => {
-      connections.delete(connection);
-      silent.delete(connection);
-      options.eviction?.remove(connection);
-    });
+  function serve(socket: Socket, using = connectionOptions): void {
+    crowd.add(new Connection(socket, using));
   }
 
   function refusePlain(socket: Socket): void {
-    serve(socket, socket, {
+    serve(socket, {
       ...connectionOptions,
       handle: (exchange) => sendRefusal(exchange, notEncrypted),
     });
@@ -105,7 +92,7 @@ export async function listen(options: ListenerOptions) {
   const expiring = setInterval(() => {
     state.nowMs = performance.now();
     state.date = new Date().toUTCString();
-    for (const connection of connections) connection.expire(state.nowMs);
+    for (const connection of crowd.members) connection.expire(state.nowMs);
     tls?.expire(state.nowMs);
   }, limits.http.expiryCheckMs);
 
@@ -122,6 +109,7 @@ export async function listen(options: ListenerOptions) {
   }
 
   return {
+    endStranger: () => crowd.endStranger(),
     origin: originOf(tls ? 'https' : 'http', server.address() as AddressInfo),
     renewTls: (material: TlsMaterial) => tls?.renew(material),
     stopAccepting,
@@ -137,10 +125,10 @@ export async function listen(options: ListenerOptions) {
       const refusing = setTimeout(() => {
         state.phase = 'refusing';
         tls?.endHandshakes();
-        for (const connection of connections) connection.endIfIdle();
+        for (const connection of crowd.members) connection.endIfIdle();
       }, idleMs);
       const cut = setTimeout(() => {
-        for (const connection of connections) connection.destroy();
+        for (const connection of crowd.members) connection.destroy();
       }, drainMs);
       await closed;
       clearTimeout(refusing);

@@ -5,7 +5,7 @@ import { labelCharsMax, type RequestHead, readHead } from './request-head.ts';
 /** Heads by their text: clients repeat heads, and a lookup takes a third of the time of a read. */
 export class RememberedHeads {
   private readonly heads = new Map<string, RequestHead>();
-  private chars = 0;
+  private bytes = 0;
   private readonly labelField: string;
   /** The usual form of the field. No value of this form makes a head malformed. */
   private readonly labelLine: RegExp;
@@ -57,14 +57,14 @@ export class RememberedHeads {
   }
 
   private remember(text: string, head: RequestHead): void {
-    if (
-      this.heads.size >= limits.http.rememberedHeads ||
-      this.chars + text.length > limits.http.rememberedBytes
-    ) {
+    const lines = head.fields.values().reduce((sum, { length }) => sum + length, 0);
+    // The head itself takes as much as two lines.
+    const bytes = text.length + (lines + 2) * limits.http.rememberedLineBytes;
+    if (this.bytes + bytes > limits.http.rememberedBytes) {
       this.heads.clear();
-      this.chars = 0;
+      this.bytes = 0;
     }
     this.heads.set(text, head);
-    this.chars += text.length;
+    this.bytes += bytes;
   }
 }

@@ -40,12 +40,23 @@ export class ReplySender {
     return this.due.length;
   }
 
+  /** A whole request waits for its answer. */
+  get awaitsReply(): boolean {
+    const [first] = this.due;
+    return first?.isReceived === true && first.reply === undefined;
+  }
+
   get isIdle(): boolean {
     return this.due.length === 0 && this.file === undefined;
   }
 
   get isFinished(): boolean {
     return this.last?.isOver === true && this.file === undefined;
+  }
+
+  /** Unless the kernel has them. Strings count by characters. */
+  get unsentBytes(): number {
+    return this.waitingBytes + this.socket.writableLength;
   }
 
   get hasUnsent(): boolean {

@@ -16,9 +16,13 @@ export class RequestReader {
   private emptyLineBytes = 0;
 
   append(chunk: Buffer): void {
-    this.bytes =
-      this.length === 0 ? chunk : Buffer.concat([this.bytes.subarray(this.position), chunk]);
+    if (this.length === 0) this.bytes = chunk;
+    else this.bytes = ownCopy(this.bytes.subarray(this.position), chunk);
     this.position = 0;
+  }
+
+  get heldBytes(): number {
+    return this.bytes.length;
   }
 
   private get length(): number {
@@ -36,7 +40,10 @@ export class RequestReader {
   }
 
   dropRead(): void {
-    if (this.length === 0) this.drop();
+    if (this.length === 0) return this.drop();
+    if (this.position === 0) return;
+    this.bytes = ownCopy(this.bytes.subarray(this.position));
+    this.position = 0;
   }
 
   /** RFC 9112 §2.2: old clients send empty lines after a body. */
@@ -79,6 +86,14 @@ export class RequestReader {
     this.position = next;
     return undefined;
   }
+}
+
+/** Memory of its own: a part of a larger buffer keeps all of the larger one. */
+function ownCopy(...parts: readonly Buffer[]): Buffer {
+  const copy = Buffer.allocUnsafeSlow(parts.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const part of parts) at += part.copy(copy, at);
+  return copy;
 }
 
 const tooManyEmptyLines = malformed('too many empty lines precede the request line');

@@ -44,14 +44,15 @@ const handshakeRecord = 22;
 
 /**
  * Encrypts connections. A handshake must end within `limits.http.handshakeMs`, and at most
- * `limits.http.handshakesMax` are under way: slow handshakes do not keep others away.
+ * `handshakesMax` are under way: slow handshakes do not keep others away.
  *
- * @param onSecure gets each connection after its handshake, and the connection below
+ * @param onSecure gets each connection after its handshake
  * @param onPlain gets each connection on which the client does not speak TLS
  */
 export function openTlsLayer(
   material: TlsMaterial,
-  onSecure: (socket: Socket, below: Socket) => void,
+  handshakesMax: number,
+  onSecure: (socket: Socket) => void,
   onPlain: (socket: Socket) => void,
 ) {
   const handshakes = new Map<string, { readonly socket: Socket; readonly beganMs: number }>();
@@ -59,10 +60,8 @@ export function openTlsLayer(
   const server = createServer({ ...tlsOptions(material), ALPNProtocols: ['http/1.1'] });
   server.on('tlsClientError', (_, socket) => socket.destroy());
   server.on('secureConnection', (socket) => {
-    const below = handshakes.get(clientOf(socket))?.socket;
-    if (below === undefined) return void socket.destroy();
-    handshakes.delete(clientOf(socket));
-    onSecure(socket, below);
+    if (!handshakes.delete(clientOf(socket))) return void socket.destroy();
+    onSecure(socket);
   });
 
   function begin(socket: Socket): void {
@@ -78,7 +77,7 @@ export function openTlsLayer(
   return {
     accept(socket: Socket): void {
       const client = clientOf(socket);
-      if (handshakes.size >= limits.http.handshakesMax)
+      if (handshakes.size >= handshakesMax)
         for (const oldest of handshakes.values().take(1)) oldest.socket.destroy();
       handshakes.set(client, { socket, beganMs: performance.now() });
       socket.on('error', () => socket.destroy());

@@ -1,7 +1,6 @@
 import { isIP } from 'node:net';
 import { excerpt } from '../contract/excerpt.ts';
 import { refuseLength } from '../http/content-headers.ts';
-import { createEviction } from '../http/eviction.ts';
 import {
   type Exchange,
   type Handle,
@@ -30,7 +29,6 @@ export interface OperatorListenerOptions {
   /** Host names in requests, besides `localhost` and addresses. */
   readonly opsNames: readonly string[];
   readonly reusePort: boolean;
-  /** A further connection closes the idlest connection. */
   readonly opsConnectionsMax: number;
   readonly probes: Probes;
   readonly loadConsole: () => Promise<Handler>;
@@ -48,13 +46,15 @@ export function listenForOperators(options: OperatorListenerOptions): Promise<Li
     bodyBytesMax: limits.ops.bodyBytesMax,
     answerMs: limits.ops.readMs,
     idleMs: limits.ops.idleMs,
-    // `eviction` bounds them.
-    connectionsMax: Number.POSITIVE_INFINITY,
-    eviction: createEviction(options.opsConnectionsMax),
+    connectionsMax: options.opsConnectionsMax,
+    threadCount: 1,
+    strangersBytesMax: limits.http.strangersBytesMax,
+    clientsBytesMax: 0,
     counters: {
       connections: sharedCounter(),
+      lingering: sharedCounter(),
+      strangers: sharedCounter(),
       pipelinedRequests: sharedCounter(),
-      bodyBytes: sharedCounter(),
     },
     handle: routes(options),
     events: options.events,

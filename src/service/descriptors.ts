@@ -14,7 +14,8 @@ export class DescriptorsError extends Error {
 export function withinDescriptors({
   httpThreads,
   opsPort,
-}: Pick<ServiceConfig, 'httpThreads' | 'opsPort'>) {
+  tls,
+}: Pick<ServiceConfig, 'httpThreads' | 'opsPort' | 'tls'>) {
   const descriptors = descriptorLimit();
   const opsConnectionsMax = opsPort === 'off' ? 0 : opsConnectionsWithin(descriptors);
   const forOperators =
@@ -27,7 +28,8 @@ export function withinDescriptors({
     threadCount -= 1;
 
   const left = leftFor(threadCount);
-  const connectionsMax = Math.min(left, limits.service.connectionsMax);
+  const { connectionsMax: plainMax, tlsConnectionsMax } = limits.service;
+  const connectionsMax = Math.min(left, tls ? tlsConnectionsMax : plainMax);
   if (left >= needed) return { threadCount, connectionsMax, opsConnectionsMax };
   throw new DescriptorsError(
     `${needed} connections on ${threadCount} threads need ${descriptors - left + needed} ` +

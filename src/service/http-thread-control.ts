@@ -25,8 +25,9 @@ export interface HttpThreadOptions {
 
 export const counterNames = [
   'connections',
+  'lingering',
+  'strangers',
   'pipelinedRequests',
-  'bodyBytes',
   'queuedPlants',
   'queuedBytes',
 ] as const;

@@ -113,8 +113,15 @@ async function serve({ config, ...shared }: HttpThreadOptions, log: Log) {
   const limiter = rateLimiterIn(shared.rateLimits);
   const cors = config.corsOrigins && crossOrigin(config.corsOrigins);
   const openApi = JSON.stringify(openApiDocument(config.basePath, config.bodyBytesMax));
+  const { strangersBytesMax, clientsBytesMax } = limits.http;
+  // All threads get each message, and so does no other service in this process.
+  const room = new BroadcastChannel(`room for connections ${process.pid}`);
   const listener = await listen({
     ...config,
+    strangersBytesMax: strangersBytesMax / config.threadCount,
+    // Two bodies of the largest size fit, however many threads there are.
+    clientsBytesMax: Math.max(clientsBytesMax / config.threadCount, 3 * config.bodyBytesMax),
+    askForRoom: () => room.postMessage(undefined),
     reusePort: true,
     answerMs: config.commitMs,
     idleMs: limits.http.idleMs,
@@ -125,6 +132,7 @@ async function serve({ config, ...shared }: HttpThreadOptions, log: Log) {
     requestIdPrefix,
     labelField: 'traceparent',
   });
+  room.onmessage = listener.endStranger;
   report({ origin: listener.origin });
 
   const running = starting.move();

@@ -14,6 +14,8 @@ export type Offer = 'queued' | 'full' | StoreError;
 export interface WaitingPlant extends PlantToCreate {
   /** Memory that the plant takes. */
   readonly bytes: number;
+  /** Whose plant it is: the queue is shared among accounts. */
+  readonly account: number;
   /**
    * Called once: when the transaction is durable or has failed, and within `commitMs`.
    *
@@ -52,7 +54,8 @@ interface Batch extends Transaction {
  * Where several transactions may run, a batch gathers for at most `gatherMs`: a fast store then
  * gets few large batches.
  *
- * A full queue refuses plants. A transaction that has not ended `commitMs` after its first plant is
+ * The queue takes as many plants of an account, on this thread, as are still free: alone half, and
+ * of a newcomer always some. A transaction that has not ended `commitMs` after its first plant is
  * settled with an error. When all concurrent transactions are overdue, the gathering batch is
  * settled, too, and plants are refused until one of them ends.
  *
@@ -78,6 +81,8 @@ export function createCommitQueue(
   let overdue = 0;
   /** Clients that have their replies, and may send again: the next batch waits for them. */
   let returning = { plants: 0, endMs: 0, pauseMs: 0 };
+  /** What this queue has of each account. */
+  const shares = new Map<number, { plants: number; bytes: number }>();
   const tooLate = new StoreError(
     'unavailable',
     `the store has not stored a plant within ${intervalText(bounds.commitMs)}`,
@@ -86,14 +91,38 @@ export function createCommitQueue(
   /** Adds a plant to the next transaction. Only a `queued` plant is settled. */
   function offer(plant: WaitingPlant): Offer {
     if (overdue === bounds.batchesMax) return tooLate;
-    if (!held.queuedPlants.add(1, bounds.queuePlantsMax)) return 'full';
-    if (!held.queuedBytes.add(plant.bytes, limits.store.queueBytesMax)) {
-      held.queuedPlants.take(1);
-      return 'full';
-    }
+    if (!reserve(plant)) return 'full';
     if (gathered.push(plant) === 1) sinceMs = performance.now();
     if (state === 'idle') gather();
     return 'queued';
+  }
+
+  function reserve({ account, bytes }: WaitingPlant): boolean {
+    const share = shares.get(account) ?? { plants: 0, bytes: 0 };
+    const plantsMax = bounds.queuePlantsMax - share.plants - 1;
+    if (!held.queuedPlants.add(1, plantsMax)) return false;
+    if (!held.queuedBytes.add(bytes, limits.store.queueBytesMax - share.bytes - bytes)) {
+      held.queuedPlants.take(1);
+      return false;
+    }
+    share.plants += 1;
+    share.bytes += bytes;
+    shares.set(account, share);
+    return true;
+  }
+
+  function free(plants: readonly WaitingPlant[]): void {
+    let sum = 0;
+    for (const { account, bytes } of plants) {
+      sum += bytes;
+      const share = shares.get(account);
+      if (share === undefined) continue;
+      share.plants -= 1;
+      share.bytes -= bytes;
+      if (share.plants === 0) shares.delete(account);
+    }
+    held.queuedPlants.take(plants.length);
+    held.queuedBytes.take(sum);
   }
 
   /**
@@ -169,10 +198,7 @@ export function createCommitQueue(
     outcomes: Outcomes,
     transaction: Transaction | undefined,
   ): void {
-    let bytes = 0;
-    for (const plant of plants) bytes += plant.bytes;
-    held.queuedPlants.take(plants.length);
-    held.queuedBytes.take(bytes);
+    free(plants);
     for (let index = 0; index < plants.length; index += 1) {
       const settlement = outcomes instanceof StoreError ? outcomes : outcomes[index];
       plants[index]?.settle(settlement as Settlement, transaction);

@@ -19,13 +19,14 @@ export function queueOn(
     { queuePlantsMax: 100, commitMs: 10_000, batchesMax: store.batchesMax, ...bounds },
     { queuedPlants: sharedCounter(), queuedBytes: sharedCounter() },
   );
-  const offer = (id: bigint, bytes = 50, onSettled = () => {}) => {
+  const offer = (id: bigint, bytes = 50, onSettled = () => {}, account = 0) => {
     const settled = Promise.withResolvers<Settlement>();
     const answer = queue.offer({
       id,
       name: `plant ${id}`,
       tag: undefined,
       createdBy: 0,
+      account,
       bytes,
       settle(settlement) {
         settled.resolve(settlement);

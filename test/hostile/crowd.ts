@@ -46,3 +46,18 @@ export function trickle(
   }, everyMs);
   owner.after(() => clearInterval(timer));
 }
+
+/** Resolves when the server has taken nothing for a while, or has closed. */
+export function writeUntilStuck(socket: Socket, bytes: Buffer, stuckMs: number): Promise<unknown> {
+  socket.pause();
+  return new Promise((resolve) => {
+    let stuck: NodeJS.Timeout | undefined;
+    const fill = () => {
+      clearTimeout(stuck);
+      while (socket.writable && socket.write(bytes));
+      stuck = setTimeout(resolve, stuckMs);
+    };
+    socket.on('drain', fill).once('close', resolve);
+    fill();
+  });
+}

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import type { Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { rssPeakBytes } from '../../bench/process-stats.ts';
 import { limits } from '../../src/limits.ts';
@@ -11,7 +10,7 @@ import {
   storePath,
 } from '../helpers/program.ts';
 import { connectRaw, describeRequest, rawRequest } from '../helpers/raw.ts';
-import { connectCrowd, type Member, trickle } from './crowd.ts';
+import { connectCrowd, type Member, trickle, writeUntilStuck } from './crowd.ts';
 import { letGoodClientsCreate } from './good-clients.ts';
 import { scale } from './scale.ts';
 
@@ -73,26 +72,11 @@ function neverReading(what: string, request: Buffer, count: number): Crowd {
     what: `${what}, and read no reply`,
     count,
     misbehave: (_t, members) =>
-      Promise.all(members.map(({ socket }) => writeUntilStuck(socket, requests))),
+      Promise.all(members.map(({ socket }) => writeUntilStuck(socket, requests, times.byte))),
     end: 'closed',
     // Node takes a write that has got on since it was begun for a sign of life, once.
     endMs: 2 * (times.request + times.commit + limits.http.lingerMs),
   };
-}
-
-/** Resolves when the server has taken nothing for a while, or has closed. */
-function writeUntilStuck(socket: Socket, bytes: Buffer): Promise<unknown> {
-  socket.pause();
-  return new Promise((resolve) => {
-    let stuck: NodeJS.Timeout | undefined;
-    const fill = () => {
-      clearTimeout(stuck);
-      while (socket.writable && socket.write(bytes));
-      stuck = setTimeout(resolve, times.byte);
-    };
-    socket.on('drain', fill).once('close', resolve);
-    fill();
-  });
 }
 
 const headersMs = Math.min(limits.http.headersMs, times.request);
@@ -217,7 +201,7 @@ test('no reply is made for a client that does not read', async (t) => {
   const requests = Buffer.concat(Array.from({ length: 1_000 }, () => describeRequest));
 
   const members = await connectCrowd(t, server.port, clients);
-  await Promise.all(members.map(({ socket }) => writeUntilStuck(socket, requests)));
+  await Promise.all(members.map(({ socket }) => writeUntilStuck(socket, requests, times.byte)));
   const other = await connectRaw(t, server.port);
   other.send(rawRequest(plant));
 

@@ -55,7 +55,7 @@ test('a connection without a request is closed without a reply', {
   for (const connection of [silent, used]) assert.equal(await connection.closed(), '');
 });
 
-test('at the limit of connections, a new one takes the place of the oldest that has sent nothing', async (t) => {
+test('at the limit of connections, a new one takes the place of the oldest without a valid token, and then of the one that is idle for the longest', async (t) => {
   const { port } = await startServer(
     t,
     await storePath(t),
@@ -76,7 +76,12 @@ test('at the limit of connections, a new one takes the place of the oldest that 
   used.send(rawRequest(plant(4)));
   await assertCreated(silent[1] as RawConnection, 3);
   await assertCreated(used, 4);
-  assert.equal(await (await connectRaw(t, port)).closed(), '');
+
+  // Each has had its plants, and is idle.
+  const last = await connectRaw(t, port);
+  await Promise.any([used, next, silent[1] as RawConnection].map((idle) => idle.closed()));
+  last.send(rawRequest(plant(5)));
+  await assertCreated(last, 5);
 });
 
 test('a refused body that is still under way does not cut off a create before it, however long that takes', async (t) => {

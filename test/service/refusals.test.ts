@@ -250,7 +250,7 @@ test('50000 is answered for a defect, which is logged under the request id that 
 
 test('50300 is answered at once to what is too many for the queue, and none of it is stored', async (t) => {
   const store = await storePath(t);
-  const short = withLimits({ store: { queuePlantsMax: 1 } });
+  const short = withLimits({ store: { queuePlantsMax: 2 } });
   const { port } = await startServer(t, store, [], short);
   const lock = lockStore(t, store);
   const send = (id: number) => exchange(t, port, rawRequest(`{"id":${id},"name":"Alder"}`));

@@ -91,7 +91,7 @@ test('where several transactions may be under way, the next one gathers no longe
 });
 
 test('a transaction takes all plants that have gathered, so that none waits for more than two transactions', async (t) => {
-  const { batches, offer, lock } = await openQueue(t, { queuePlantsMax: 5_000 });
+  const { batches, offer, lock } = await openQueue(t, { queuePlantsMax: 10_000 });
   const { release } = lock();
   const first = offer(0n);
   await new Promise(setImmediate);
@@ -101,21 +101,24 @@ test('a transaction takes all plants that have gathered, so that none waits for 
   assert.deepEqual(batches, [1, 4_999]);
 });
 
-test('a full queue takes nothing more, and takes again when plants have been stored', async (t) => {
-  const { offer, lock, store } = await openQueue(t, { queuePlantsMax: 2 });
+test('an account has at most as much of the queue as is free, and again when its plants have been stored', async (t) => {
+  const { offer, lock, store } = await openQueue(t, { queuePlantsMax: 7 });
   const { release } = lock();
-  const taken = [offer(1n), offer(2n)];
-  const answers = [...taken, offer(3n)].map(({ answer }) => answer);
-  assert.deepEqual(answers, ['queued', 'queued', 'full']);
+  const offers = [0, 0, 0, 0, 1, 1, 2, 2].map((account, id) =>
+    offer(BigInt(id), 50, undefined, account),
+  );
+  const answers = offers.map(({ answer }) => answer);
+  const [queued, full] = ['queued', 'full'] as const;
+  assert.deepEqual(answers, [queued, queued, queued, full, queued, queued, queued, full]);
   release();
-  await assertCreated(taken);
-  assert.equal(await offer(4n).settled, 'created');
+  await assertCreated(offers.filter(({ answer }) => answer === 'queued'));
+  assert.equal(await offer(8n).settled, 'created');
   assert.equal(await store.getPlant(3n), undefined);
 });
 
 test('waiting plants are bounded in bytes, too', async (t) => {
   const { offer } = await openQueue(t);
-  const large = offer(1n, limits.store.queueBytesMax);
+  const large = offer(1n, limits.store.queueBytesMax / 2);
   assert.deepEqual([large.answer, offer(2n, 1).answer], ['queued', 'full']);
   assert.equal(await large.settled, 'created');
   assert.equal(await offer(2n, 1).settled, 'created');

@@ -32,7 +32,7 @@ export function usualHttpThreads(): number {
 
 function usualService(): ReturnType<typeof withinDescriptors> | DescriptorsError {
   try {
-    return withinDescriptors({ httpThreads: 'auto', opsPort: 0 });
+    return withinDescriptors({ httpThreads: 'auto', opsPort: 0, tls: undefined });
   } catch (cause) {
     if (cause instanceof DescriptorsError) return cause;
     throw cause;
