@@ -49,6 +49,17 @@ for (const [what, lines] of Object.entries({
     assert.equal(traceparentOf(read(heads, text)), traceparentWith('a'), 'remembered');
   });
 
+test('what is remembered of heads is bounded by the memory of their lines', () => {
+  const heads = new RememberedHeads();
+  const headOf = (number: number) => `GET /${number} HTTP/1.1\r\nHost: a${'\r\na:'.repeat(200)}`;
+  const first = read(heads, headOf(0));
+  assert.equal(read(heads, headOf(0)), first);
+  // Each has 800 bytes of text, and takes some 40 KB.
+  const many = limits.http.rememberedBytes / 40_000;
+  for (let number = 1; number <= many; number += 1) read(heads, headOf(number));
+  assert.notEqual(read(heads, headOf(0)), first);
+});
+
 test('two traceparents are none', () => {
   const line = `\r\ntraceparent: ${traceparentWith('a')}`;
   const heads = new RememberedHeads('traceparent');
