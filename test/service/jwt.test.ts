@@ -128,7 +128,7 @@ test('a forged, foreign, endless or misshapen token is refused with 401', async 
   for (const [what, make] of Object.entries(refused)) {
     const { status, error, challenge } = await send(await make());
     assert.deepEqual([status, error], [401, 40101], what);
-    assert.equal(challenge, 'Bearer error="invalid_token"');
+    assert.equal(challenge, 'Bearer realm="plant-store", error="invalid_token"');
   }
 });
 
@@ -142,7 +142,8 @@ test('a token without the scope is refused with 403, which names the scope', asy
   for (const changed of [{ scope: 'plants:read' }, { scope: undefined }, { scope: `${scope}s` }]) {
     const reply = await send(await forge(key, claimsOf(provider, changed)));
     assert.deepEqual([reply.status, reply.error], [403, 40300]);
-    assert.equal(reply.challenge, `Bearer error="insufficient_scope", scope="${scope}"`);
+    const parameters = `error="insufficient_scope", scope="${scope}"`;
+    assert.equal(reply.challenge, `Bearer realm="plant-store", ${parameters}`);
   }
   for (const changed of [{ scope: `openid ${scope}` }, { scope: undefined, scp: [scope] }])
     assert.equal((await send(await forge(key, claimsOf(provider, changed)))).status, 200);

@@ -1,5 +1,5 @@
 import { decodeJwt, decodeProtectedHeader } from 'jose';
-import { Refusal } from '../../contract/problems.ts';
+import { problems, Refusal } from '../../contract/problems.ts';
 import { limits } from '../../limits.ts';
 import { causeOf, StoreError } from '../../store/errors.ts';
 import type { TableWriter } from '../../store/small-tables.ts';
@@ -153,11 +153,13 @@ function readJwt(token: string): Jwt | undefined {
   }
 }
 
+const challenge = problems.scopeInsufficient.headers['WWW-Authenticate'];
+
 function scopeMissing(scope: string): Refusal {
   return new Refusal(
     'scopeInsufficient',
     `The token is refused: it lacks the scope \`${scope}\`. Ask its issuer for a token with this ` +
       'scope.',
-    { 'WWW-Authenticate': `Bearer error="insufficient_scope", scope="${scope}"` },
+    { 'WWW-Authenticate': `${challenge}, scope="${scope}"` },
   );
 }
