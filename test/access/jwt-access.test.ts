@@ -5,6 +5,7 @@ import { fetchKeys } from '../../src/access/jwt/issuer.ts';
 import { openIssuerKeys } from '../../src/access/jwt/issuer-keys.ts';
 import { openJwtAccess } from '../../src/access/jwt/jwt-access.ts';
 import { Tally } from '../../src/access/tally.ts';
+import { issuers, UsageError } from '../../src/config/values.ts';
 import { Refusal } from '../../src/contract/problems.ts';
 import { limits } from '../../src/limits.ts';
 import type { TableWriter } from '../../src/store/small-tables.ts';
@@ -129,6 +130,10 @@ const wrong: Record<string, [replies: Record<string, unknown>, says: RegExp]> = 
     { [oidc]: { ...metadata, jwks_uri: 'http://192.0.2.1/jwks' } },
     /jwks_uri .* https/,
   ],
+  'whose keys are at a name that looks like an address of this machine': [
+    { [oidc]: { ...metadata, jwks_uri: 'http://127.0.0.1.example.org/jwks' } },
+    /jwks_uri .* https/,
+  ],
   'with a reply that is too large': [
     { [oidc]: metadata, '/jwks': ' '.repeat(limits.jwt.fetchBytesMax + 1) },
     /cannot read .*jwks \(more than 256 KiB\)$/,
@@ -140,6 +145,19 @@ for (const [what, [answers, says]] of Object.entries(wrong))
     replies = answers;
     await assert.rejects(read(), { name: 'IssuerError', message: says });
   });
+
+test('an issuer without encryption must be on this machine', () => {
+  for (const url of ['http://localhost', 'http://127.0.0.1:1/a', 'http://127.9', 'http://[::1]'])
+    assert.deepEqual(issuers(url), [url]);
+  for (const host of [
+    '127.example.org',
+    '127.0.0.1.example.org',
+    'localhost.example.org',
+    '128.0.0.1',
+    '[::2]',
+  ])
+    assert.throws(() => issuers(`http://${host}`), UsageError, host);
+});
 
 test('the log says that an issuer has no keys', async () => {
   replies = { [oidc]: metadata, '/jwks': {} };

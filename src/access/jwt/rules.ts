@@ -1,3 +1,4 @@
+import { isIPv4 } from 'node:net';
 import { limits } from '../../limits.ts';
 import type { Rate } from '../../store/tokens.ts';
 
@@ -98,9 +99,12 @@ export function hasScope({ claims: { scope, scp } }: Jwt, demanded: string): boo
   return [scope ?? scp].flat().some((some) => String(some).split(' ').includes(demanded));
 }
 
-const ofThisMachine = /^(localhost|127\..*|\[::1\])$/;
+/** A name such as 127.example.org is that of another machine. */
+export function isThisMachine(host: string): boolean {
+  return ['localhost', '::1', '[::1]'].includes(host) || (isIPv4(host) && host.startsWith('127.'));
+}
 
 /** Encrypted, or of this machine: no other machine can change the reply. */
 export function isSafeUrl({ protocol, hostname }: URL): boolean {
-  return protocol === 'https:' || (protocol === 'http:' && ofThisMachine.test(hostname));
+  return protocol === 'https:' || (protocol === 'http:' && isThisMachine(hostname));
 }
