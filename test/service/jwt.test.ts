@@ -14,6 +14,7 @@ import {
   makeKey,
   publicPart,
   scope,
+  signText,
   startProvider,
 } from '../helpers/identity-provider.ts';
 import { pause } from '../helpers/pause.ts';
@@ -121,7 +122,7 @@ const refused: Record<string, () => string | Promise<string>> = {
   'without a subject': () => forge(key, claimsOf(provider, { sub: undefined })),
   'with a subject that breaks lines': () => forge(key, claimsOf(provider, { sub: 'a\nb' })),
   'with a subject that is too long': () => forge(key, claimsOf(provider, { sub: 'a'.repeat(256) })),
-  'with claims that are no object': () => signText('[]'),
+  'with claims that are no object': () => signText(key, '[]'),
 };
 
 test('a forged, foreign, endless or misshapen token is refused with 401', async () => {
@@ -287,11 +288,3 @@ test('an issuer with a certificate of a private authority needs NODE_EXTRA_CA_CE
   const trusting = await doctor({ NODE_EXTRA_CA_CERTS: authority.root });
   assert.match(trusting.stdout, /ok +issuer +https:.* has 1 keys/);
 });
-
-/** Signs any text as the claims. */
-async function signText(text: string): Promise<string> {
-  const { CompactSign } = await import('jose');
-  return new CompactSign(new TextEncoder().encode(text))
-    .setProtectedHeader({ alg: key.alg, kid: key.kid, typ: 'at+jwt' })
-    .sign(key);
-}

@@ -1,4 +1,3 @@
-import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { problems, Refusal } from '../../contract/problems.ts';
 import { limits } from '../../limits.ts';
 import { causeOf, StoreError } from '../../store/errors.ts';
@@ -7,8 +6,9 @@ import { type Caller, denial, outage } from '../access.ts';
 import { hashToken } from '../opaque-tokens.ts';
 import type { NewTally } from '../tally.ts';
 import { recordUses } from '../token-use.ts';
+import { type Jwt, readJwt } from './compact-jwt.ts';
 import { type IssuerKeys, type KeySet, type KeysLog, openIssuerKeys } from './issuer-keys.ts';
-import { faultOf, hasScope, type Jwt, type JwtRules } from './rules.ts';
+import { faultOf, hasScope, type JwtRules } from './rules.ts';
 
 export interface JwtAccessOptions {
   readonly store: TableWriter;
@@ -84,7 +84,7 @@ export function openJwtAccess(options: JwtAccessOptions) {
 
   async function judge(token: string, header: string): Promise<Caller | Refusal> {
     const jwt = readJwt(token);
-    if (jwt === undefined) return denial('its header and its claims must be JSON objects');
+    if (typeof jwt === 'string') return denial(jwt);
     const fault = () => faultOf(jwt, rules, now());
     const before = fault();
     if (before !== undefined) return denial(before);
@@ -143,15 +143,6 @@ const reasons = {
   wrong: 'its signature is wrong',
   unusable: 'its signature cannot be checked',
 };
-
-function readJwt(token: string): Jwt | undefined {
-  try {
-    return { header: decodeProtectedHeader(token), claims: decodeJwt(token) };
-  } catch {
-    // The caller says what a token must be.
-    return undefined;
-  }
-}
 
 const challenge = problems.scopeInsufficient.headers['WWW-Authenticate'];
 

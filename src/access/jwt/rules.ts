@@ -1,6 +1,7 @@
 import { isIPv4 } from 'node:net';
 import { limits } from '../../limits.ts';
 import type { Rate } from '../../store/tokens.ts';
+import type { Jwt } from './compact-jwt.ts';
 
 export interface JwtRules {
   readonly issuers: readonly string[];
@@ -19,19 +20,6 @@ type JwtType = (typeof jwtTypes)[number];
 /** No MAC: its key checks tokens, and can also make tokens (RFC 8725 §3.1). */
 export const algorithms: readonly string[] =
   'RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA Ed25519'.split(' ');
-
-type Members = Readonly<Record<string, unknown>>;
-
-/** A token, taken apart. Nothing of it has been verified. */
-export interface Jwt {
-  readonly header: Members;
-  readonly claims: Members;
-}
-
-/** Whether a token has the form of a signed JWT (RFC 7515 §7.1). Other tokens have no dots. */
-export function isJwt(token: string): boolean {
-  return /^[\w-]+\.[\w-]+\.[\w-]*$/.test(token);
-}
 
 /**
  * Every check but those of the signature and of the scope (RFC 7519 §4.1, RFC 8725 §3, RFC 9068
@@ -96,7 +84,8 @@ function isSubject(sub: unknown): sub is string {
 
 /** RFC 8693 §4.2. Some issuers call the claim `scp`, or make it a list. */
 export function hasScope({ claims: { scope, scp } }: Jwt, demanded: string): boolean {
-  return [scope ?? scp].flat().some((some) => String(some).split(' ').includes(demanded));
+  const isIn = (some: unknown) => typeof some === 'string' && some.split(' ').includes(demanded);
+  return [scope ?? scp].flat().some(isIn);
 }
 
 /** A name such as 127.example.org is that of another machine. */

@@ -1,6 +1,6 @@
 import { Refusal } from '../../contract/problems.ts';
 import type { Access } from '../access.ts';
-import { isJwt } from './rules.ts';
+import { isJwt } from './compact-jwt.ts';
 
 /** Opaque tokens and JWTs side by side. The form of a token tells which it is. */
 export function withJwts(opaque: Access, jwts: Access): Access {
