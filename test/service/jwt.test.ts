@@ -17,7 +17,7 @@ import {
   signText,
   startProvider,
 } from '../helpers/identity-provider.ts';
-import { pause } from '../helpers/pause.ts';
+import { pause, untilInForce } from '../helpers/pause.ts';
 import {
   create,
   oneThread,
@@ -31,6 +31,7 @@ import {
   token,
 } from '../helpers/program.ts';
 import { on, runHere } from '../helpers/run-here.ts';
+import { alterStore } from '../helpers/store-file.ts';
 
 const key = await makeKey('first');
 const other = await makeKey('other');
@@ -236,6 +237,25 @@ test('a service starts while its provider is away, and finds the keys later', {
   recover();
   await waiting.logged((stderr) => stderr.includes('can be read again'));
   assert.equal((await send(good, waiting)).status, 200);
+});
+
+test('while the tokens cannot be read, a fixed token in the form of a JWT gets 503 as any other, and JWTs are judged', async (t) => {
+  const fixed = 'fixed-token.in-the-form.of-a-jwt-0123456789';
+  const store = await storePath(t);
+  const started = [...oneThread, ...flags];
+  const withFixed = await startServer(t, store, started, { PLANT_STORE_TOKEN: fixed });
+  const statusOf = async (bearer: string) => (await send(bearer, withFixed)).status;
+  const remembered = await provider.token();
+  for (const bearer of [fixed, remembered]) assert.equal(await statusOf(bearer), 200);
+
+  alterStore(store, 'ALTER TABLE tokens RENAME TO away');
+  await untilInForce(() => statusOf(fixed), 200, 503);
+  for (const bearer of [remembered, await provider.token()])
+    assert.equal(await statusOf(bearer), 200);
+  assert.equal(await statusOf(`${fixed}0`), 401);
+
+  alterStore(store, 'ALTER TABLE away RENAME TO tokens');
+  await untilInForce(() => statusOf(fixed), 503, 200);
 });
 
 test('with --jwt-type jwt, a token may be of the type JWT or of none', async (t) => {
