@@ -163,8 +163,12 @@ export const limits = {
     /** One read of keys, and one reply. */
     fetchMs: 5 * second,
     fetchBytesMax: 256 * KiB,
-    /** Verified tokens, and subjects, that a thread remembers. */
-    rememberedMax: 10_000,
+    /** What a thread remembers of verified tokens and of their subjects; tokens of one subject. */
+    rememberedBytes: 8 * MiB,
+    rememberedTokensMax: 16,
+    /** Memory of one token, whatever its length, and of one subject besides its name. Measured. */
+    rememberedTokenBytes: 256,
+    rememberedSubjectBytes: 640,
   },
 
   trace: {

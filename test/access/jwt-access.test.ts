@@ -5,14 +5,20 @@ import { isJwt } from '../../src/access/jwt/compact-jwt.ts';
 import { fetchKeys } from '../../src/access/jwt/issuer.ts';
 import { openIssuerKeys } from '../../src/access/jwt/issuer-keys.ts';
 import { openJwtAccess } from '../../src/access/jwt/jwt-access.ts';
+import { withJwts } from '../../src/access/jwt/side-by-side.ts';
 import { Tally } from '../../src/access/tally.ts';
+import { authenticateCreate } from '../../src/api/authorization.ts';
 import { issuers, UsageError } from '../../src/config/values.ts';
 import { Refusal } from '../../src/contract/problems.ts';
+import type { Exchange } from '../../src/http/exchange.ts';
 import { limits } from '../../src/limits.ts';
 import type { TableWriter } from '../../src/store/small-tables.ts';
+import { openTokens } from '../helpers/access.ts';
 import { listenFor } from '../helpers/free-port.ts';
 import { audience, forge, makeKey, signText, startProvider } from '../helpers/identity-provider.ts';
 import { pause } from '../helpers/pause.ts';
+import { storePath } from '../helpers/program.ts';
+import { openStoreAt } from '../helpers/store-file.ts';
 
 const key = await makeKey('first');
 const next = await makeKey('next');
@@ -50,9 +56,9 @@ test('a token that expires while its subject is stored is refused', async () => 
   const now = () => Date.now() + aheadMs;
   await using access = open(store, now);
   const token = await tokenOf('gardener');
-  const result = await access.authenticateAgain(token, token);
+  const result = await access.authenticateAgain(token);
   assert(result instanceof Refusal && /expired/.test(result.message));
-  assert.equal(access.recall(token), undefined);
+  assert.equal(access.authenticate(token), 'unknown');
 });
 
 test('a token is not remembered if its key is withdrawn while the token is checked, or while its subject is stored', async (t) => {
@@ -66,7 +72,7 @@ test('a token is not remembered if its key is withdrawn while the token is check
   await using access = open(store);
 
   const stored = await tokenOf('slow');
-  const storedLast = access.authenticateAgain(stored, stored);
+  const storedLast = access.authenticateAgain(stored);
   await isStoring.promise;
 
   const verifying = Promise.withResolvers<void>();
@@ -78,7 +84,7 @@ test('a token is not remembered if its key is withdrawn while the token is check
     return verify(...args);
   });
   const checked = await tokenOf('gardener');
-  const checkedLast = access.authenticateAgain(checked, checked);
+  const checkedLast = access.authenticateAgain(checked);
   await isVerifying.promise;
 
   const readAtMs = access.keysReadAtMs();
@@ -89,12 +95,28 @@ test('a token is not remembered if its key is withdrawn while the token is check
   verifying.resolve();
   storing.resolve(2);
   for (const result of [await checkedLast, await storedLast]) assert(!(result instanceof Refusal));
-  for (const token of [checked, stored]) assert.equal(access.recall(token), undefined);
+  for (const token of [checked, stored]) assert.equal(access.authenticate(token), 'unknown');
+});
+
+test('a token is verified once, in whatever way its header is spelled', async (t) => {
+  await using jwts = open();
+  await using store = await openStoreAt(await storePath(t));
+  await using opaque = await openTokens(store);
+  const verify = t.mock.method(crypto.subtle, 'verify');
+  const token = await tokenOf('gardener');
+  const options = { access: withJwts(opaque, jwts), observe: () => assert.fail() };
+  for (const scheme of ['Bearer', 'bearer', 'BEARER'])
+    for (const spaces of [1, 2, 1_000]) {
+      const fields = new Map([['authorization', [scheme + ' '.repeat(spaces) + token]]]);
+      const caller = await authenticateCreate({} as Exchange, fields, options);
+      assert('name' in caller && caller.name === `${provider.issuer} gardener`);
+    }
+  assert.equal(verify.mock.callCount(), 1);
 });
 
 test('a token is refused if it could be read in two ways, or is no JSON, and the reply says why', async () => {
   await using access = open();
-  const ask = (token: string) => access.authenticateAgain(token, token);
+  const ask = (token: string) => access.authenticateAgain(token);
   const claims = JSON.stringify(claimsOf('gardener'));
   const header = JSON.stringify({ alg: key.alg, kid: key.kid, typ: 'at+jwt' });
   const add = (text: string, members: string) => `${text.slice(0, -1)},${members}}`;
@@ -134,7 +156,7 @@ test('a token has one spelling: padding, and bits that no byte takes, are refuse
     parts = (await forge(key, { ...claimsOf('gardener'), pad }, { pad })).split('.');
     if (parts.every(({ length }) => length % 4 !== 0)) break;
   }
-  assert('name' in (await access.authenticateAgain(parts.join('.'), '')));
+  assert('name' in (await access.authenticateAgain(parts.join('.'))));
   const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
   for (const [index, name] of ['header', 'payload', 'signature'].entries()) {
     const part = parts[index] as string;
@@ -142,7 +164,7 @@ test('a token has one spelling: padding, and bits that no byte takes, are refuse
     for (const other of index < 2 ? [respelled] : [respelled, `${part}=`, `${part}==`]) {
       const token = parts.with(index, other).join('.');
       assert(isJwt(token));
-      const result = await access.authenticateAgain(token, token);
+      const result = await access.authenticateAgain(token);
       assert(result instanceof Refusal && result.message.includes(`its ${name} is not base64url`));
     }
   }
