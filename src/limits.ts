@@ -133,6 +133,8 @@ export const limits = {
     staleMs: 2 * second,
     /** Interval at which the last use of tokens is written to the store. */
     useFlushMs: 60 * second,
+    /** Tokens and subjects whose last use waits. At this number, all are written. */
+    usesMax: 10_000,
     /** Requests without a valid token that a thread refuses each second without delay. */
     refusalsAtOnce: 1_000,
     refusalDelayMs: 50,

@@ -1,24 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import type { IssuerKeys } from '../../src/access/jwt/issuer-keys.ts';
 import { rememberVerified } from '../../src/access/jwt/verified-tokens.ts';
 import { Tally } from '../../src/access/tally.ts';
 import { limits } from '../../src/limits.ts';
+import { heapBytes } from '../helpers/heap.ts';
 
 const { rememberedBytes, rememberedTokensMax } = limits.jwt;
 const keys = {} as IssuerKeys;
-
-setFlagsFromString('--expose-gc');
-const collectGarbage: () => void = runInNewContext('gc');
-
-/** After a turn of the event loop, so that nothing on the stack refers to what is over. */
-async function heapBytes(): Promise<number> {
-  await new Promise(setImmediate);
-  collectGarbage();
-  return process.memoryUsage().heapUsed;
-}
 
 const tokenOf = (name: string, index: number) => `${name}.${index}.`.padEnd(800, 'x');
 

@@ -2,7 +2,7 @@ import { problems, Refusal } from '../../contract/problems.ts';
 import { limits } from '../../limits.ts';
 import { causeOf, StoreError } from '../../store/errors.ts';
 import type { TableWriter } from '../../store/small-tables.ts';
-import { type Caller, denial, outage } from '../access.ts';
+import { type Caller, denial, outage, usualScheme } from '../access.ts';
 import { hashToken } from '../opaque-tokens.ts';
 import type { NewTally } from '../tally.ts';
 import { recordUses } from '../token-use.ts';
@@ -122,8 +122,6 @@ export function openJwtAccess(options: JwtAccessOptions) {
     },
   };
 }
-
-const usualScheme = 'Bearer ';
 
 const reasons = {
   'unknown key': 'its issuer has no such key',
