@@ -41,14 +41,20 @@ const crowds: Readonly<Record<string, [subjects: number, tokens: number, nameCha
 };
 
 for (const [what, [subjects, tokens, nameChars]] of Object.entries(crowds))
-  test(`subjects with ${what} take the memory that is counted, and the newest are remembered`, async () => {
+  test(`subjects with ${what} take the memory that is counted, and the oldest go`, async () => {
+    const nameOf = (index: number) => `${index} `.padEnd(nameChars, '€');
     const before = await heapBytes();
     const remembered = rememberVerified();
-    const nameOf = (index: number) => `${index} `.padEnd(nameChars, '€');
     for (let index = 0; index < subjects; index += 1) addSubject(remembered, nameOf(index), tokens);
-    const bytes = (await await heapBytes()) - before;
-    assert(bytes > rememberedBytes / 2 && bytes < rememberedBytes, `${bytes} bytes`);
-    assert(remembered.token(tokenOf(nameOf(subjects - 1), tokens - 1)));
-    assert(remembered.token(tokenOf(nameOf(0), tokens - 1)) === undefined);
-    assert(remembered.subject(nameOf(0)) === undefined);
+    const bytes = (await heapBytes()) - before;
+    assert(bytes < rememberedBytes, `${bytes} bytes`);
+
+    const names = Array.from({ length: subjects }, (_, index) => nameOf(index));
+    const tokensKept = Math.min(tokens, rememberedTokensMax) * limits.jwt.rememberedTokenBytes;
+    const counted = limits.jwt.rememberedSubjectBytes + 2 * nameChars + tokensKept;
+    const isKnown = (name: string) => remembered.subject(name) !== undefined;
+    const newest = names.slice(-Math.floor(rememberedBytes / counted));
+    assert.deepEqual(names.filter(isKnown), newest);
+    const lastTokens = names.filter((name) => remembered.token(tokenOf(name, tokens - 1)));
+    assert.deepEqual(lastTokens, newest);
   });
