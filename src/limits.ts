@@ -141,6 +141,8 @@ export const limits = {
     staleMs: 2 * second,
     /** Interval at which the last use of tokens is written to the store. */
     useFlushMs: 60 * second,
+    /** Tokens and subjects whose last use waits. At this number, all are written. */
+    usesMax: 10_000,
     /** Requests without a valid token that a thread refuses each second without delay. */
     refusalsAtOnce: 1_000,
     refusalDelayMs: 50,
@@ -171,8 +173,12 @@ export const limits = {
     /** One read of keys, and one reply. */
     fetchMs: 5 * second,
     fetchBytesMax: 256 * KiB,
-    /** Verified tokens, and subjects, that a thread remembers. */
-    rememberedMax: 10_000,
+    /** What a thread remembers of verified tokens and of their subjects; tokens of one subject. */
+    rememberedBytes: 8 * MiB,
+    rememberedTokensMax: 16,
+    /** Memory of one token, whatever its length, and of one subject besides its name. Measured. */
+    rememberedTokenBytes: 256,
+    rememberedSubjectBytes: 640,
   },
 
   trace: {

@@ -12,6 +12,9 @@ export interface Caller {
   readonly tally: Tally;
 }
 
+/** Before the token. Other spellings of the header are rare, and are not remembered. */
+export const usualScheme = 'Bearer ';
+
 /** @param reason the end of "the token is refused: " */
 export function denial(reason: string): Refusal {
   return new Refusal('tokenInvalid', `The token is refused: ${reason}. Use another token.`);

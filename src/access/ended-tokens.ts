@@ -1,19 +1,24 @@
 import { setTimeout as delay, setImmediate } from 'node:timers/promises';
 import { limits } from '../limits.ts';
 import type { TableReader } from '../store/small-tables.ts';
-import type { TokenRecord } from '../store/tokens.ts';
+import type { NewTally, Tally } from './tally.ts';
 
-type Found = ReadonlyMap<string, TokenRecord>;
+type Found = ReadonlyMap<string, Tally>;
 
 /**
- * Finds the records of refused tokens: a token that is revoked or expired is still in the store.
+ * Finds the senders of refused tokens: a token that is revoked or expired is still in the store.
  * The requests that have waited for one read of the tokens share one lookup of
- * `limits.access.endedLookupsMax` tokens, so that a flood of made-up tokens costs the store little.
+ * `limits.access.endedLookupsMax` tokens, so that a flood of made-up tokens costs the store little,
+ * and a flood of one ended token makes one tally.
  *
  * @param waitMs time that a request waits for the lookup
  * @returns undefined for a token that is not found in time
  */
-export function findEndedTokens(store: Pick<TableReader, 'findTokens'>, waitMs: number) {
+export function findEndedTokens(
+  store: Pick<TableReader, 'findTokens'>,
+  newTally: NewTally,
+  waitMs: number,
+) {
   const wanted = new Map<string, Buffer>();
   let lookup: Promise<Found> | undefined;
 
@@ -24,7 +29,7 @@ export function findEndedTokens(store: Pick<TableReader, 'findTokens'>, waitMs: 
     wanted.clear();
     lookup = undefined;
     const found = await store.findTokens(hashes).catch(() => []);
-    return new Map(found.map((token) => [keyOf(token.hash), token]));
+    return new Map(found.map(({ hash, id, name }) => [keyOf(hash), newTally(id, name)]));
   }
 
   return async (hash: Buffer) => {

@@ -4,7 +4,7 @@ import { limits } from '../limits.ts';
 import { causeOf } from '../store/errors.ts';
 import type { TableReader, TableWriter } from '../store/small-tables.ts';
 import { fixedTokenId, fixedTokenName, type TokenRecord } from '../store/tokens.ts';
-import { type Access, type Authentication, type Caller, outage } from './access.ts';
+import { type Access, type Authentication, type Caller, outage, usualScheme } from './access.ts';
 import { findEndedTokens } from './ended-tokens.ts';
 import { openRefresh } from './refresh.ts';
 import type { NewTally } from './tally.ts';
@@ -80,10 +80,12 @@ export async function openOpaqueTokens(
   const uses = recordUses(store, (error) =>
     onError('the last use of tokens cannot be written down', error),
   );
-  const findEnded = findEndedTokens(store, endedLookupMs ?? limits.access.endedLookupMs);
-  const tallyOf = ({ id, name }: TokenRecord) => newTally(id, name);
+  const findEnded = findEndedTokens(store, newTally, endedLookupMs ?? limits.access.endedLookupMs);
   let byHash = new Map<string, LiveToken>();
-  /** Callers since the last read, by header: saves 0.5 of the 16 µs of CPU time of a create. */
+  /**
+   * Callers since the last read, by header: saves 0.5 of the 16 µs of CPU time of a create. One
+   * spelling of each token, so that a client fills no more memory.
+   */
   const admitted = new Map<string, LiveToken>();
 
   const { refreshMs, refreshRetryMs, readAgainMs, staleMs } = limits.access;
@@ -101,7 +103,7 @@ export async function openOpaqueTokens(
         ...token,
         expiresAtMs: token.expiresAtMs ?? Infinity,
         bucket: buckets.get(token.name) ?? token.id,
-        tally: known.get(token.id) ?? tallyOf(token),
+        tally: known.get(token.id) ?? newTally(token.id, token.name),
       }));
       byHash = new Map([...fixed, ...live].map((token) => [hashKey(token.hash), token]));
       admitted.clear();
@@ -131,7 +133,7 @@ export async function openOpaqueTokens(
     const atMs = now();
     if (found === undefined || atMs >= found.expiresAtMs) return 'unknown';
     uses.note(found.id, atMs);
-    if (admitted.size < limits.access.liveTokensMax) admitted.set(header, found);
+    if (header === usualScheme + token) admitted.set(header, found);
     return found;
   }
 
@@ -145,8 +147,8 @@ export async function openOpaqueTokens(
       if (!(await refresh.again()) || refresh.isStale()) return unreadTokens();
       const found = authenticate(token, header);
       if (found !== 'unknown') return found;
-      const ended = mayBeStored && (await findEnded(hashToken(token)));
-      return ended ? { sender: tallyOf(ended) } : unknown;
+      const sender = mayBeStored && (await findEnded(hashToken(token)));
+      return sender ? { sender } : unknown;
     },
     recall(header) {
       const found = admitted.get(header);

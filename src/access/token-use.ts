@@ -1,7 +1,10 @@
 import { limits } from '../limits.ts';
 import type { TableWriter } from '../store/small-tables.ts';
 
-/** Stores when tokens were last used, once in `limits.access.useFlushMs` and at the end. */
+/**
+ * Stores when tokens were last used, once in `limits.access.useFlushMs` and at the end; sooner after
+ * uses of `limits.access.usesMax` tokens.
+ */
 export function recordUses(store: TableWriter, onError: (error: unknown) => void) {
   const lastUsed = new Map<number, number>();
   const flushing = setInterval(flush, limits.access.useFlushMs);
@@ -16,6 +19,7 @@ export function recordUses(store: TableWriter, onError: (error: unknown) => void
     /** @param id 0, the fixed token, is not in the store */
     note(id: number, atMs: number) {
       if (id > 0) lastUsed.set(id, atMs);
+      if (lastUsed.size >= limits.access.usesMax) void flush();
     },
     async [Symbol.asyncDispose]() {
       clearInterval(flushing);

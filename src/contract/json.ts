@@ -2,14 +2,15 @@ import { limits } from '../limits.ts';
 import { excerpt } from './excerpt.ts';
 
 /**
- * A JSON value: strings decoded, numbers as literals (so that no digit is lost), the members of the
- * outermost object by name, and only the type of all other values.
+ * A JSON value: strings decoded, numbers as literals (so that no digit is lost), arrays as their
+ * text, the members of the outermost object by name, and only the type of all other values.
  */
 export type JsonValue =
   | { readonly type: 'string'; readonly value: string }
   | { readonly type: 'number'; readonly literal: string }
   | { readonly type: 'object'; readonly members: ReadonlyMap<string, JsonValue> }
-  | { readonly type: 'array' | 'boolean' | 'null' };
+  | { readonly type: 'array'; readonly text: string }
+  | { readonly type: 'boolean' | 'null' };
 
 /**
  * Reads one JSON text (RFC 8259), strictly. Refuses also nesting deeper than
@@ -98,14 +99,16 @@ class JsonReader {
   }
 
   private array(): JsonValue | undefined {
+    const start = this.position;
     if (!this.enter()) return undefined;
-    if (this.next(closeBracket)) return this.leave({ type: 'array' });
-    do {
-      this.skipSpace();
-      if (this.value() === undefined) return undefined;
-    } while (this.next(comma));
-    if (!this.next(closeBracket)) return this.unexpected('"," or "]"');
-    return this.leave({ type: 'array' });
+    if (!this.next(closeBracket)) {
+      do {
+        this.skipSpace();
+        if (this.value() === undefined) return undefined;
+      } while (this.next(comma));
+      if (!this.next(closeBracket)) return this.unexpected('"," or "]"');
+    }
+    return this.leave({ type: 'array', text: this.text.slice(start, this.position) });
   }
 
   private stringValue(): JsonValue | undefined {

@@ -27,7 +27,10 @@ export const headerFields = {
       '(draft-ietf-httpapi-ratelimit-headers).',
     '"token";q=100;w=1',
   ),
-  'WWW-Authenticate': text('The challenge of RFC 6750 §3.', 'Bearer error="invalid_token"'),
+  'WWW-Authenticate': text(
+    'The challenge of RFC 6750 §3.',
+    'Bearer realm="plant-store", error="invalid_token"',
+  ),
   'X-Request-Id': text('The id of the request in the log of the service.', '5f0c9d2e41b7-3k'),
 } as const;
 

@@ -30,6 +30,9 @@ export function withStatus<R extends Omit<Row, 'example'>, N extends string>(
 const retrySoon = { 'Retry-After': '1' };
 const closing = { Connection: 'close' };
 
+/** RFC 6750 §3: a challenge has at least one parameter. */
+const realm = 'Bearer realm="plant-store"';
+
 /** Every error of the public listener. Source of the description and of docs/use/errors.md. */
 export const problems = withStatus({
   bodyMalformed: {
@@ -70,7 +73,7 @@ export const problems = withStatus({
       'The Authorization header is malformed (RFC 6750 §3.1, invalid_request), or there is ' +
       'more than one.',
     remedy: 'Send one header of the form `Authorization: Bearer TOKEN`.',
-    headers: { 'WWW-Authenticate': 'Bearer error="invalid_request"' },
+    headers: { 'WWW-Authenticate': `${realm}, error="invalid_request"` },
     example: 'The Authorization header is malformed: it does not start with a scheme and a space.',
   },
   httpMalformed: {
@@ -84,21 +87,21 @@ export const problems = withStatus({
     code: 40100,
     when: 'There is no bearer token.',
     remedy: 'Send the header `Authorization: Bearer TOKEN`.',
-    headers: { 'WWW-Authenticate': 'Bearer' },
+    headers: { 'WWW-Authenticate': realm },
     example: 'There is no bearer token. Send the header `Authorization: Bearer TOKEN`.',
   },
   tokenInvalid: {
     code: 40101,
     when: 'The token is not valid: unknown, revoked, expired, or a JWT that breaks a rule.',
     remedy: 'Get a new token from the operator or the identity provider.',
-    headers: { 'WWW-Authenticate': 'Bearer error="invalid_token"' },
+    headers: { 'WWW-Authenticate': `${realm}, error="invalid_token"` },
     example: 'The token is refused: it is unknown, revoked or expired. Use another token.',
   },
   scopeInsufficient: {
     code: 40300,
     when: 'The token may not create plants.',
     remedy: 'Use a token with the role `create`, or a JWT with the scope that the message names.',
-    headers: { 'WWW-Authenticate': 'Bearer error="insufficient_scope"' },
+    headers: { 'WWW-Authenticate': `${realm}, error="insufficient_scope"` },
     example:
       'A token with the role `operate` may not create plants; use one with the role `create`.',
   },

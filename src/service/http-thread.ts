@@ -95,7 +95,7 @@ async function serve({ config, ...shared }: HttpThreadOptions, log: Log) {
         newTally,
       }),
     );
-  const access = jwts ? withJwts(opaque, jwts) : opaque;
+  const access = jwts ? withJwts(opaque, jwts, config.fixedToken) : opaque;
   const logged = starting.use(logEvents(log, config.threadCount));
   const counters = sharedCounters(shared.counters);
   const measures = measuresIn(httpThreadLayout, shared.measures);

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { withJwts } from '../../src/access/jwt/side-by-side.ts';
 import { generateToken, hashToken } from '../../src/access/opaque-tokens.ts';
+import { Tally } from '../../src/access/tally.ts';
 import { Refusal } from '../../src/contract/problems.ts';
 import { limits } from '../../src/limits.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -28,7 +29,12 @@ async function openAccess(t: TestContext, endedLookupMs = patientMs) {
       return control.findTokens(hashes);
     },
   };
-  const opaque = await openTokens(counted, { endedLookupMs });
+  let tallies = 0;
+  const newTally = (id: number, name: string) => {
+    tallies += 1;
+    return new Tally(id, name, []);
+  };
+  const opaque = await openTokens(counted, { endedLookupMs, newTally });
   t.after(() => opaque[Symbol.asyncDispose]());
   // As with an identity provider: no token here is a JWT.
   const access = { ...opaque, ...withJwts(opaque, opaque) };
@@ -48,7 +54,7 @@ async function openAccess(t: TestContext, endedLookupMs = patientMs) {
     assert(found instanceof Refusal && found.problem === 'tokenInvalid');
     return undefined;
   }
-  return { access, store, control, lookups, ended, refused };
+  return { access, store, control, lookups, ended, refused, tallies: () => tallies };
 }
 
 test('a revoked and an expired token are refused with their names, and are neither admitted nor noted as used', async (t) => {
@@ -80,7 +86,7 @@ test('a token that is revoked while it is used has its name from the first refus
 });
 
 test('a flood of made-up tokens causes one lookup of a bounded number, and an ended token beside it is named later', async (t) => {
-  const { lookups, ended, refused } = await openAccess(t);
+  const { lookups, ended, refused, tallies } = await openAccess(t);
   const token = await ended('app');
   const flood = Array.from({ length: 20 * endedLookupsMax }, generateToken);
   const names = await Promise.all([...flood, token].map(refused));
@@ -92,6 +98,7 @@ test('a flood of made-up tokens causes one lookup of a bounded number, and an en
   const again = await Promise.all(Array.from({ length: 1_000 }, () => refused(token)));
   assert(again.every((name) => name === 'app'));
   assert.deepEqual(new Set(lookups), new Set([endedLookupsMax, 1]));
+  assert(tallies() <= lookups.length, `${tallies()} tallies`);
 });
 
 test('a lookup that fails leaves a token unnamed until the next one', async (t) => {

@@ -1,13 +1,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { rotateToken } from '../../src/access/issue-token.ts';
-import { generateToken } from '../../src/access/opaque-tokens.ts';
+import { generateToken, hashToken } from '../../src/access/opaque-tokens.ts';
 import { rateLimiterIn, rateLimitMemory } from '../../src/access/rate-limit.ts';
+import { recordUses } from '../../src/access/token-use.ts';
 import { refuseBeyondRate } from '../../src/api/create-plant.ts';
 import { Refusal } from '../../src/contract/problems.ts';
 import { limits } from '../../src/limits.ts';
+import type { TableWriter } from '../../src/store/small-tables.ts';
 import type { Store } from '../../src/store/store.ts';
+import type { TokenRecord } from '../../src/store/tokens.ts';
 import { issued, openTokens } from '../helpers/access.ts';
+import { heapBytes } from '../helpers/heap.ts';
 import { storePath } from '../helpers/program.ts';
 import { openStoreAt } from '../helpers/store-file.ts';
 
@@ -98,6 +102,46 @@ test('the two secrets of a rotated token share one bucket, and the secret before
   assert.equal(access.authenticate(old.token, ''), 'unknown');
   assert.equal(access.recall(`Bearer ${old.token}`), undefined);
   assert.equal(caller(next).id, other.id);
+});
+
+test('of the headers of clients, one spelling of each token is remembered, and not the head around it', async (t) => {
+  await using store = await openStoreAt(await storePath(t));
+  const tokens = Array.from({ length: limits.access.liveTokensMax }, generateToken);
+  const [token = ''] = tokens;
+  const records = tokens.map((one, index) => {
+    const named = { id: index + 1, name: `app-${index}` };
+    return {
+      ...named,
+      hash: hashToken(one),
+      role: 'create',
+    } as Partial<TokenRecord> as TokenRecord;
+  });
+  await using access = await openTokens({ ...store, liveTokens: async () => records });
+  const before = await heapBytes();
+  for (const one of tokens) {
+    const head = Buffer.alloc(limits.http.headerBytesMax, `Bearer ${one}\r\n`).toString('latin1');
+    const [header = ''] = /^.*/.exec(head) ?? [];
+    assert(typeof access.authenticate(one, header) === 'object');
+    assert(access.recall(header));
+  }
+  for (let spaces = 2; spaces < 1_000; spaces += 1)
+    access.authenticate(token, `Bearer${' '.repeat(spaces)}${token}`);
+  assert.equal(access.recall(`Bearer  ${token}`), undefined);
+  assert(access.recall(`Bearer ${token}`));
+  const bytes = (await heapBytes()) - before;
+  assert(bytes < 400 * tokens.length, `${bytes} bytes`);
+});
+
+test('after uses of many tokens, the times are written before the list grows further', async () => {
+  const written: number[] = [];
+  const recordTokenUse: TableWriter['recordTokenUse'] = async (uses) => {
+    written.push(uses.length);
+  };
+  const uses = recordUses({ recordTokenUse } as TableWriter, assert.ifError);
+  const { usesMax } = limits.access;
+  for (let id = 1; id <= 2 * usesMax + 1; id += 1) uses.note(id, 1);
+  await uses[Symbol.asyncDispose]();
+  assert.deepEqual(written, [usesMax, usesMax, 1]);
 });
 
 /** Nothing else happens in this thread meanwhile. */

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { randomUUID, sign } from 'node:crypto';
 import { createServer } from 'node:http';
 import { exportJWK, generateKeyPair, type JWK, type JWTHeaderParameters, SignJWT } from 'jose';
 import { listenFor } from './free-port.ts';
@@ -89,4 +89,15 @@ export async function forge(
   return new SignJWT(claims)
     .setProtectedHeader({ typ: 'at+jwt', ...named, ...header } as JWTHeaderParameters)
     .sign(key as Parameters<SignJWT['sign']>[0]);
+}
+
+/** Signs a token whose header and claims are these bytes, which may be no JSON. */
+export function signText(
+  key: SigningKey,
+  claims: string | Uint8Array,
+  header: string | Uint8Array = JSON.stringify({ alg: key.alg, kid: key.kid, typ: 'at+jwt' }),
+): string {
+  const signed = [header, claims].map((part) => Buffer.from(part).toString('base64url')).join('.');
+  const signature = sign('sha256', Buffer.from(signed), { key, format: 'jwk' });
+  return `${signed}.${signature.toString('base64url')}`;
 }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { createPublicKey } from 'node:crypto';
+import { createPrivateKey, createPublicKey, X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:https';
@@ -14,9 +14,10 @@ import {
   makeKey,
   publicPart,
   scope,
+  signText,
   startProvider,
 } from '../helpers/identity-provider.ts';
-import { pause } from '../helpers/pause.ts';
+import { pause, untilInForce } from '../helpers/pause.ts';
 import {
   create,
   oneThread,
@@ -30,6 +31,7 @@ import {
   token,
 } from '../helpers/program.ts';
 import { on, runHere } from '../helpers/run-here.ts';
+import { alterStore } from '../helpers/store-file.ts';
 
 const key = await makeKey('first');
 const other = await makeKey('other');
@@ -80,56 +82,85 @@ test('every asymmetric algorithm is accepted', async () => {
   provider.rotate(key);
 });
 
-const refused: Record<string, () => string | Promise<string>> = {
-  'without a signature': async () => {
-    const [, claims] = (await forge(key, claimsOf(provider))).split('.');
-    const head = JSON.stringify({ alg: 'none', typ: 'at+jwt' });
-    return `${Buffer.from(head).toString('base64url')}.${claims}.`;
-  },
-  'with the public key as the secret of a MAC': () => {
-    const pem = createPublicKey({ key, format: 'jwk' }).export({ type: 'spki', format: 'pem' });
-    return forge(new TextEncoder().encode(`${pem}`), claimsOf(provider), { kid: key.kid });
-  },
-  'with the right signature of another token': async () => {
-    const [head, claims] = (await forge(key, claimsOf(provider))).split('.');
-    const [, , signature] = (await forge(key, claimsOf(provider, { sub: 'florist' }))).split('.');
-    return `${head}.${claims}.${signature}`;
-  },
-  'with the key of another issuer': () => forge(other, claimsOf(provider)),
-  'with the key of another issuer under the name of a good key': () =>
-    forge({ ...other, kid: key.kid }, claimsOf(provider)),
-  'with a key in its header': () =>
-    forge({ ...other, kid: key.kid }, claimsOf(provider), { jwk: publicPart(other) }),
-  'with the address of a key in its header': () =>
-    forge({ ...other, kid: key.kid }, claimsOf(provider), {
-      jku: `${second.issuer}/jwks`,
-      x5u: `${second.issuer}/jwks`,
-    }),
-  'with a member that must be understood': () =>
-    forge(key, claimsOf(provider), { crit: ['b64'], b64: true }),
-  'that is no access token': () => forge(key, claimsOf(provider), { typ: 'logout+jwt' }),
-  'without a type': () => forge(key, claimsOf(provider), { typ: undefined }),
-  'for another service': () => forge(key, claimsOf(provider, { aud: `${audience}/` })),
-  'without an audience': () => forge(key, claimsOf(provider, { aud: undefined })),
-  'of an unknown issuer': () => forge(key, claimsOf(provider, { iss: `${provider.issuer}/` })),
-  'without an issuer': () => forge(key, claimsOf(provider, { iss: undefined })),
-  'that has expired': () => forge(key, claimsOf(provider, { exp: nowSeconds() - 1 })),
-  'that never expires': () => forge(key, claimsOf(provider, { exp: undefined })),
-  'that expires in years': () => forge(key, claimsOf(provider, { exp: nowSeconds() + 90_000 })),
-  'that is not valid yet': () => forge(key, claimsOf(provider, { nbf: nowSeconds() + 120 })),
-  'of the future': () => forge(key, claimsOf(provider, { iat: nowSeconds() + 120 })),
-  'without a subject': () => forge(key, claimsOf(provider, { sub: undefined })),
-  'with a subject that breaks lines': () => forge(key, claimsOf(provider, { sub: 'a\nb' })),
-  'with a subject that is too long': () => forge(key, claimsOf(provider, { sub: 'a'.repeat(256) })),
-  'with claims that are no object': () => signText('[]'),
+type Forgery = readonly [says: RegExp, make: () => string | Promise<string>];
+
+const signed = (changed: Claims, header?: Claims): Forgery[1] => {
+  return () => forge(key, claimsOf(provider, changed), header);
+};
+const forged = (header: Claims): Forgery[1] => {
+  return () => forge({ ...other, kid: key.kid }, claimsOf(provider), header);
 };
 
-test('a forged, foreign, endless or misshapen token is refused with 401', async () => {
-  for (const [what, make] of Object.entries(refused)) {
-    const { status, error, challenge } = await send(await make());
+/** A reason for each: another rule would refuse some of these tokens as well. */
+const refused: Readonly<Record<string, Forgery>> = {
+  'without a signature': [
+    /\(alg\)/,
+    async () => {
+      const [, claims] = (await forge(key, claimsOf(provider))).split('.');
+      const head = JSON.stringify({ alg: 'none', typ: 'at+jwt' });
+      return `${Buffer.from(head).toString('base64url')}.${claims}.`;
+    },
+  ],
+  'with the public key as the secret of a MAC': [
+    /\(alg\)/,
+    () => {
+      const pem = createPublicKey({ key, format: 'jwk' }).export({ type: 'spki', format: 'pem' });
+      return forge(new TextEncoder().encode(`${pem}`), claimsOf(provider), { kid: key.kid });
+    },
+  ],
+  'with the right signature of another token': [
+    /signature is wrong/,
+    async () => {
+      const [head, claims] = (await forge(key, claimsOf(provider))).split('.');
+      const [, , signature] = (await forge(key, claimsOf(provider, { sub: 'florist' }))).split('.');
+      return `${head}.${claims}.${signature}`;
+    },
+  ],
+  'with the key of another issuer': [/no such key/, () => forge(other, claimsOf(provider))],
+  'with the key of another issuer under the name of a good key': [/signature is wrong/, forged({})],
+  'with a key in its header': [/signature is wrong/, forged({ jwk: publicPart(other) })],
+  'with the address of a key in its header': [
+    /signature is wrong/,
+    forged({ jku: `${second.issuer}/jwks`, x5u: `${second.issuer}/jwks` }),
+  ],
+  'with a member that must be understood': [/\(crit\)/, signed({}, { crit: ['b64'], b64: true })],
+  'that is no access token': [/\(typ\)/, signed({}, { typ: 'logout+jwt' })],
+  'that is an ID token': [/\(typ\)/, signed({}, { typ: 'JWT' })],
+  'without a type': [/\(typ\)/, signed({}, { typ: undefined })],
+  'for another service': [/\(aud\)/, signed({ aud: `${audience}/` })],
+  'without an audience': [/\(aud\)/, signed({ aud: undefined })],
+  'of an unknown issuer': [/\(iss\)/, signed({ iss: `${provider.issuer}/` })],
+  'without an issuer': [/\(iss\)/, signed({ iss: undefined })],
+  'that has expired': [/expired \(exp\)/, signed({ exp: nowSeconds() - 1 })],
+  'that never expires': [/no valid .* \(exp\)/, signed({ exp: undefined })],
+  'that expires in years': [/24 hours .* \(exp\)/, signed({ exp: nowSeconds() + 90_000 })],
+  'that is not valid yet': [/\(nbf\)/, signed({ nbf: nowSeconds() + 120 })],
+  'of the future': [/\(iat\)/, signed({ iat: nowSeconds() + 120 })],
+  'without a subject': [/\(sub\)/, signed({ sub: undefined })],
+  'with a subject that breaks lines': [/\(sub\)/, signed({ sub: 'a\nb' })],
+  'with a subject that is too long': [/\(sub\)/, signed({ sub: 'a'.repeat(256) })],
+  'with claims that are no object': [/payload is not/, () => signText(key, '[]')],
+};
+
+test('a forged, foreign, endless or misshapen token is refused with 401 and the reason', async () => {
+  for (const [what, [says, make]] of Object.entries(refused)) {
+    const { status, error, message = '', challenge } = await send(await make());
     assert.deepEqual([status, error], [401, 40101], what);
-    assert.equal(challenge, 'Bearer error="invalid_token"');
+    assert.match(message, says, what);
+    assert.equal(challenge, 'Bearer realm="plant-store", error="invalid_token"');
   }
+});
+
+test('a certificate in the header of a token is ignored', {
+  skip: withoutOpenssl(),
+}, async (t) => {
+  const files = makeAuthority(await temporaryFolder(t), 'forger').issue('forger');
+  const forger = createPrivateKey(readFileSync(files.key)).export({ format: 'jwk' });
+  const x5c = [new X509Certificate(readFileSync(files.certificate)).raw.toString('base64')];
+  const named = { ...forger, kid: 'forger', alg: 'ES256' };
+  const reply = await send(await forge(named, claimsOf(provider), { x5c }));
+  assert.equal(reply.status, 401);
+  assert.match(reply.message ?? '', /no such key/);
 });
 
 test('clocks may differ by a minute', async () => {
@@ -142,7 +173,8 @@ test('a token without the scope is refused with 403, which names the scope', asy
   for (const changed of [{ scope: 'plants:read' }, { scope: undefined }, { scope: `${scope}s` }]) {
     const reply = await send(await forge(key, claimsOf(provider, changed)));
     assert.deepEqual([reply.status, reply.error], [403, 40300]);
-    assert.equal(reply.challenge, `Bearer error="insufficient_scope", scope="${scope}"`);
+    const parameters = `error="insufficient_scope", scope="${scope}"`;
+    assert.equal(reply.challenge, `Bearer realm="plant-store", ${parameters}`);
   }
   for (const changed of [{ scope: `openid ${scope}` }, { scope: undefined, scp: [scope] }])
     assert.equal((await send(await forge(key, claimsOf(provider, changed)))).status, 200);
@@ -236,6 +268,25 @@ test('a service starts while its provider is away, and finds the keys later', {
   assert.equal((await send(good, waiting)).status, 200);
 });
 
+test('while the tokens cannot be read, a fixed token in the form of a JWT gets 503 as any other, and JWTs are judged', async (t) => {
+  const fixed = 'fixed-token.in-the-form.of-a-jwt-0123456789';
+  const store = await storePath(t);
+  const started = [...oneThread, ...flags];
+  const withFixed = await startServer(t, store, started, { PLANT_STORE_TOKEN: fixed });
+  const statusOf = async (bearer: string) => (await send(bearer, withFixed)).status;
+  const remembered = await provider.token();
+  for (const bearer of [fixed, remembered]) assert.equal(await statusOf(bearer), 200);
+
+  alterStore(store, 'ALTER TABLE tokens RENAME TO away');
+  await untilInForce(() => statusOf(fixed), 200, 503);
+  for (const bearer of [remembered, await provider.token()])
+    assert.equal(await statusOf(bearer), 200);
+  assert.equal(await statusOf(`${fixed}0`), 401);
+
+  alterStore(store, 'ALTER TABLE away RENAME TO tokens');
+  await untilInForce(() => statusOf(fixed), 503, 200);
+});
+
 test('with --jwt-type jwt, a token may be of the type JWT or of none', async (t) => {
   const rules = ['--jwt-issuer', provider.issuer, '--jwt-audience', audience, '--jwt-type', 'jwt'];
   const lenient = await startServerOnNewStore(t, ...oneThread, ...rules);
@@ -286,11 +337,3 @@ test('an issuer with a certificate of a private authority needs NODE_EXTRA_CA_CE
   const trusting = await doctor({ NODE_EXTRA_CA_CERTS: authority.root });
   assert.match(trusting.stdout, /ok +issuer +https:.* has 1 keys/);
 });
-
-/** Signs any text as the claims. */
-async function signText(text: string): Promise<string> {
-  const { CompactSign } = await import('jose');
-  return new CompactSign(new TextEncoder().encode(text))
-    .setProtectedHeader({ alg: key.alg, kid: key.kid, typ: 'at+jwt' })
-    .sign(key);
-}

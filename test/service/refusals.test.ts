@@ -314,7 +314,7 @@ test('50302 is answered while the server shuts down, but what it had received be
 
 test('the catalogue is what clients have been promised: no number is changed or used again', () => {
   const challenge = (error: string) => ({
-    'WWW-Authenticate': `Bearer${error && ` error="${error}"`}`,
+    'WWW-Authenticate': `Bearer realm="plant-store"${error && `, error="${error}"`}`,
   });
   const retry = { 'Retry-After': '1' };
   const close = { Connection: 'close' };

@@ -17,6 +17,8 @@ import { algorithms } from './rules.ts';
 /** The keys of an issuer at one moment. While the keys stay the same, so does the object. */
 export interface KeySet {
   readonly jwks: JSONWebKeySet;
+  /** Differs from that of the keys before. */
+  readonly version: number;
   readonly check: ReturnType<typeof signatureCheck>;
 }
 
@@ -39,7 +41,11 @@ export function openIssuerKeys(issuer: string, log: KeysLog) {
       await remote.reload();
       const jwks = remote.jwks() as JSONWebKeySet;
       if (!isDeepStrictEqual(jwks, known?.jwks))
-        known = { jwks, check: signatureCheck(createLocalJWKSet(jwks)) };
+        known = {
+          jwks,
+          version: (known?.version ?? 0) + 1,
+          check: signatureCheck(createLocalJWKSet(jwks)),
+        };
       readAtMs = Date.now();
       if (refresh.fault() !== undefined)
         log.info({ issuer }, 'the keys of the issuer can be read again');

@@ -1,14 +1,15 @@
-import { decodeJwt, decodeProtectedHeader } from 'jose';
-import { Refusal } from '../../contract/problems.ts';
+import { problems, Refusal } from '../../contract/problems.ts';
 import { limits } from '../../limits.ts';
 import { causeOf, StoreError } from '../../store/errors.ts';
 import type { TableWriter } from '../../store/small-tables.ts';
-import { type Caller, denial, outage } from '../access.ts';
+import { type Caller, denial, outage, usualScheme } from '../access.ts';
 import { hashToken } from '../opaque-tokens.ts';
 import type { NewTally } from '../tally.ts';
 import { recordUses } from '../token-use.ts';
-import { type IssuerKeys, type KeySet, type KeysLog, openIssuerKeys } from './issuer-keys.ts';
-import { faultOf, hasScope, type Jwt, type JwtRules } from './rules.ts';
+import { readJwt } from './compact-jwt.ts';
+import { type IssuerKeys, type KeysLog, openIssuerKeys } from './issuer-keys.ts';
+import { type CheckedClaims, checkClaims, expiryFault, type JwtRules } from './rules.ts';
+import { rememberVerified, type Subject } from './verified-tokens.ts';
 
 export interface JwtAccessOptions {
   readonly store: TableWriter;
@@ -18,26 +19,11 @@ export interface JwtAccessOptions {
   readonly newTally: NewTally;
 }
 
-interface Verified {
-  readonly caller: Caller;
-  readonly expiresAtMs: number;
-  readonly keys: IssuerKeys;
-  readonly keySet: KeySet;
-  notedAtMs: number;
-}
-
-interface Subject {
-  readonly caller: Caller;
-  /** The store may forget the subject after this time. */
-  readonly untilMs: number;
-}
-
 /** For one thread. A token is verified once, and remembered until it ends or the keys change. */
 export function openJwtAccess(options: JwtAccessOptions) {
   const { store, rules, now, log } = options;
   const issuers = new Map(rules.issuers.map((name) => [name, openIssuerKeys(name, log)]));
-  const verified = new Map<string, Verified>();
-  const subjects = new Map<string, Subject>();
+  const verified = rememberVerified();
   const uses = recordUses(store, (err) =>
     log.error({ err }, 'the last use of subjects cannot be written down'),
   );
@@ -46,86 +32,85 @@ export function openJwtAccess(options: JwtAccessOptions) {
   async function checkSignature(token: string, keys: IssuerKeys) {
     await keys.begun;
     const known = keys.current();
-    const checked = known && { keySet: known, verdict: await known.check(token) };
+    const checked = known && { keysVersion: known.version, verdict: await known.check(token) };
     if (checked !== undefined && checked.verdict !== 'unknown key') return checked;
     const isRead = await keys.again();
     const read = keys.current();
-    return isRead && read ? { keySet: read, verdict: await read.check(token) } : undefined;
+    return isRead && read
+      ? { keysVersion: read.version, verdict: await read.check(token) }
+      : undefined;
   }
 
   async function subjectNamed(name: string): Promise<Subject> {
     const atMs = now();
-    const known = subjects.get(name);
+    const known = verified.subject(name);
     if (known !== undefined && atMs < known.untilMs) return known;
     const id = await store.ensureSubject({ name, hash: hashToken(name), atMs }, limits.jwt);
-    if (subjects.size >= limits.jwt.rememberedMax) subjects.clear();
     const tally = options.newTally(id, name);
     const caller: Caller = { id, name, role: 'create', rate: rules.rate, bucket: id, tally };
     const subject = { caller, untilMs: atMs + limits.jwt.subjectIdleMs / 2 };
-    subjects.set(name, subject);
+    verified.addSubject(subject);
     return subject;
   }
 
-  async function subjectOf({ claims: { iss, sub } }: Jwt): Promise<Subject | Refusal> {
+  async function subjectOf({ issuer, sub }: CheckedClaims): Promise<Subject | Refusal> {
     try {
-      return await subjectNamed(`${iss} ${sub}`);
+      return await subjectNamed(`${issuer} ${sub}`);
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
       return outage(`the subject of the token cannot be stored: ${causeOf(error)}`);
     }
   }
 
-  function remember(header: string, entry: Verified): void {
-    const [oldest] = verified.keys();
-    if (oldest !== undefined && verified.size >= limits.jwt.rememberedMax) verified.delete(oldest);
-    // A copy: the header is a part of the head, and would keep the whole head in memory.
-    verified.set(Buffer.from(header, 'latin1').toString('latin1'), entry);
-  }
-
-  async function judge(token: string, header: string): Promise<Caller | Refusal> {
-    const jwt = readJwt(token);
-    if (jwt === undefined) return denial('its header and its claims must be JSON objects');
-    const fault = () => faultOf(jwt, rules, now());
-    const before = fault();
-    if (before !== undefined) return denial(before);
-    const name = String(jwt.claims['iss']);
-    const keys = issuers.get(name) as IssuerKeys;
+  /** @param claims all that is kept of a token meanwhile: many tokens may wait for keys */
+  async function judge(token: string, claims: CheckedClaims): Promise<Caller | Refusal> {
+    const keys = issuers.get(claims.issuer) as IssuerKeys;
     const checked = await checkSignature(token, keys);
     if (checked === undefined)
-      return outage(`the keys of ${name} cannot be read; the log has the reason`);
-    const { verdict, keySet } = checked;
+      return outage(`the keys of ${claims.issuer} cannot be read; the log has the reason`);
+    const { verdict, keysVersion } = checked;
     if (verdict !== 'good') return denial(reasons[verdict]);
-    if (rules.scope !== undefined && !hasScope(jwt, rules.scope)) return scopeMissing(rules.scope);
-    const subject = await subjectOf(jwt);
+    if (claims.missingScope !== undefined) return scopeMissing(claims.missingScope);
+    const subject = await subjectOf(claims);
     if (subject instanceof Refusal) return subject;
     // The token may have expired meanwhile.
-    const after = fault();
-    if (after !== undefined) return denial(after);
+    const fault = expiryFault(claims.exp, now());
+    if (fault !== undefined) return denial(fault);
     const { caller, untilMs } = subject;
-    uses.note(caller.id, now());
-    const expiresAtMs = Math.min(Number(jwt.claims['exp']) * 1_000, untilMs);
-    remember(header, { caller, expiresAtMs, keys, keySet, notedAtMs: now() });
+    const notedAtMs = now();
+    uses.note(caller.id, notedAtMs);
+    const expiresAtMs = Math.min(claims.exp * 1_000, untilMs);
+    verified.addToken(token, { caller, expiresAtMs, keys, keysVersion, notedAtMs });
     return caller;
+  }
+
+  function callerOf(token: string): Caller | undefined {
+    const found = verified.token(token);
+    if (found === undefined) return undefined;
+    const nowMs = now();
+    const isOfTheseKeys = found.keys.current()?.version === found.keysVersion;
+    if (!isOfTheseKeys || nowMs >= found.expiresAtMs) return undefined;
+    if (nowMs - found.notedAtMs > limits.access.useFlushMs) {
+      uses.note(found.caller.id, nowMs);
+      found.notedAtMs = nowMs;
+    }
+    return found.caller;
   }
 
   return {
     tokenCharsMax: limits.jwt.tokenCharsMax,
-    authenticate: () => 'unknown' as const,
-    authenticateAgain: judge,
-    recall(header: string) {
-      const found = verified.get(header);
-      if (found === undefined) return undefined;
-      const nowMs = now();
-      if (nowMs >= found.expiresAtMs || found.keys.current() !== found.keySet) {
-        verified.delete(header);
-        return undefined;
-      }
-      if (nowMs - found.notedAtMs > limits.access.useFlushMs) {
-        uses.note(found.caller.id, nowMs);
-        found.notedAtMs = nowMs;
-      }
-      return found.caller;
+    authenticate: (token: string) => callerOf(token) ?? ('unknown' as const),
+    async authenticateAgain(token: string): Promise<Caller | Refusal> {
+      const jwt = readJwt(token);
+      if (typeof jwt === 'string') return denial(jwt);
+      const claims = checkClaims(jwt, rules, now());
+      return typeof claims === 'string' ? denial(claims) : judge(token, claims);
     },
+    /** Of the usual spelling, without reading the header. The hash of a token takes 1 µs. */
+    recall: (header: string) =>
+      header.startsWith(usualScheme) && header.includes('.')
+        ? callerOf(header.slice(usualScheme.length))
+        : undefined,
     readKeys() {
       for (const keys of issuers.values()) void keys.again();
     },
@@ -144,20 +129,13 @@ const reasons = {
   unusable: 'its signature cannot be checked',
 };
 
-function readJwt(token: string): Jwt | undefined {
-  try {
-    return { header: decodeProtectedHeader(token), claims: decodeJwt(token) };
-  } catch {
-    // The caller says what a token must be.
-    return undefined;
-  }
-}
+const challenge = problems.scopeInsufficient.headers['WWW-Authenticate'];
 
 function scopeMissing(scope: string): Refusal {
   return new Refusal(
     'scopeInsufficient',
     `The token is refused: it lacks the scope \`${scope}\`. Ask its issuer for a token with this ` +
       'scope.',
-    { 'WWW-Authenticate': `Bearer error="insufficient_scope", scope="${scope}"` },
+    { 'WWW-Authenticate': `${challenge}, scope="${scope}"` },
   );
 }

@@ -1,5 +1,7 @@
+import { isIPv4 } from 'node:net';
 import { limits } from '../../limits.ts';
 import type { Rate } from '../../store/tokens.ts';
+import type { Jwt } from './compact-jwt.ts';
 
 export interface JwtRules {
   readonly issuers: readonly string[];
@@ -19,39 +21,43 @@ type JwtType = (typeof jwtTypes)[number];
 export const algorithms: readonly string[] =
   'RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA Ed25519'.split(' ');
 
-type Members = Readonly<Record<string, unknown>>;
-
-/** A token, taken apart. Nothing of it has been verified. */
-export interface Jwt {
-  readonly header: Members;
-  readonly claims: Members;
-}
-
-/** Whether a token has the form of a signed JWT (RFC 7515 §7.1). Other tokens have no dots. */
-export function isJwt(token: string): boolean {
-  return /^[\w-]+\.[\w-]+\.[\w-]*$/.test(token);
+/** What counts of the claims of a token that keeps the rules. */
+export interface CheckedClaims {
+  readonly issuer: string;
+  readonly sub: string;
+  /** In seconds since the epoch. */
+  readonly exp: number;
+  /** Undefined: the token has the scope, or needs none. */
+  readonly missingScope: string | undefined;
 }
 
 /**
- * Every check but those of the signature and of the scope (RFC 7519 §4.1, RFC 8725 §3, RFC 9068
- * §4).
+ * Every check but that of the signature (RFC 7519 §4.1, RFC 8725 §3, RFC 9068 §4).
  *
- * @returns the end of "the token is refused: ", which repeats no secret; undefined for a good token
+ * @returns for a token that breaks a rule, the end of "the token is refused: ", which repeats no
+ * secret
  */
-export function faultOf({ header, claims }: Jwt, rules: JwtRules, nowMs: number) {
-  const { alg, typ, crit } = header;
+export function checkClaims(
+  { header: { alg, typ, crit }, claims }: Jwt,
+  { issuers, audience, scope, type }: JwtRules,
+  nowMs: number,
+): CheckedClaims | string {
   const { iss, aud, exp, nbf, iat, sub } = claims;
   const latestMs = nowMs + limits.jwt.clockToleranceMs;
+  const issuer = issuers.find((one) => one === iss);
   if (!algorithms.includes(alg as string)) return 'its signature algorithm (alg) is not accepted';
-  if (!isType(typ, rules.type)) return `its type (typ) is not ${typeNames[rules.type]}`;
+  if (!isType(typ, type)) return `its type (typ) is not ${typeNames[type]}`;
   if (crit !== undefined) return 'it has header members that must be understood (crit)';
-  if (!rules.issuers.includes(iss as string)) return 'its issuer (iss) is not accepted';
-  if (![aud].flat().includes(rules.audience)) return 'it is not for this service (aud)';
+  if (issuer === undefined) return 'its issuer (iss) is not accepted';
+  if (![aud].flat().includes(audience)) return 'it is not for this service (aud)';
+  if (!isTime(exp)) return 'it has no valid time of expiry (exp)';
   const expired = expiryFault(exp, nowMs);
   if (expired !== undefined) return expired;
   if (!isNotAfter(nbf, latestMs)) return 'it is not valid yet (nbf)';
   if (!isNotAfter(iat, latestMs)) return 'it was issued in the future (iat)';
-  return isSubject(sub) ? undefined : 'it names no usable subject (sub)';
+  if (!isSubject(sub)) return 'it names no usable subject (sub)';
+  const hasScope = scope === undefined || isInScope(claims, scope);
+  return { issuer, sub, exp, missingScope: hasScope ? undefined : scope };
 }
 
 const typeNames: Readonly<Record<JwtType, string>> = {
@@ -71,9 +77,8 @@ function isTime(value: unknown): value is number {
 }
 
 /** A token without an end, or with a distant end, would outlive its leak. */
-function expiryFault(exp: unknown, nowMs: number): string | undefined {
+export function expiryFault(exp: number, nowMs: number): string | undefined {
   const { lifetimeMs } = limits.jwt;
-  if (!isTime(exp)) return 'it has no valid time of expiry (exp)';
   if (exp * 1_000 <= nowMs) return 'it has expired (exp)';
   if (exp * 1_000 <= nowMs + lifetimeMs) return undefined;
   return `it expires more than ${lifetimeMs / 3_600_000} hours from now (exp)`;
@@ -94,13 +99,17 @@ function isSubject(sub: unknown): sub is string {
 }
 
 /** RFC 8693 §4.2. Some issuers call the claim `scp`, or make it a list. */
-export function hasScope({ claims: { scope, scp } }: Jwt, demanded: string): boolean {
-  return [scope ?? scp].flat().some((some) => String(some).split(' ').includes(demanded));
+function isInScope({ scope, scp }: Jwt['claims'], demanded: string): boolean {
+  const isIn = (some: unknown) => typeof some === 'string' && some.split(' ').includes(demanded);
+  return [scope ?? scp].flat().some(isIn);
 }
 
-const ofThisMachine = /^(localhost|127\..*|\[::1\])$/;
+/** A name such as 127.example.org is that of another machine. */
+export function isThisMachine(host: string): boolean {
+  return ['localhost', '::1', '[::1]'].includes(host) || (isIPv4(host) && host.startsWith('127.'));
+}
 
 /** Encrypted, or of this machine: no other machine can change the reply. */
 export function isSafeUrl({ protocol, hostname }: URL): boolean {
-  return protocol === 'https:' || (protocol === 'http:' && ofThisMachine.test(hostname));
+  return protocol === 'https:' || (protocol === 'http:' && isThisMachine(hostname));
 }
