@@ -13,7 +13,7 @@ import {
 import { testWith } from '../helpers/skips.ts';
 import { lockStore } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
-import { connectCrowd, writeUntilStuck } from './crowd.ts';
+import { connectCrowd, untilAnswered, writeUntilStuck } from './crowd.ts';
 
 const MiB = 2 ** 20;
 const tested = testWith({
@@ -82,6 +82,8 @@ tested(
     const bound = { strangersBytesMax: 8 * MiB };
     const { port, opsUrl } = await start(t, { http: bound }, ...oneThread);
     const members = await connectCrowd(t, port, 40);
+    for (const { socket } of members) socket.write(unknownPath);
+    await Promise.all(members.map(untilAnswered));
     const requests = Buffer.from(unknownPath.repeat(1_000));
     await Promise.all(members.map(({ socket }) => writeUntilStuck(socket, requests, 200)));
 
