@@ -17,7 +17,7 @@ import { scale } from './scale.ts';
 
 /** Times in milliseconds. In the long form they are the defaults. */
 const times = scale({
-  short: { request: 1_500, commit: limits.store.commitMs, byte: 100 },
+  short: { request: 2_500, commit: 2_500, byte: 100 },
   long: { request: limits.http.requestMs, commit: limits.store.commitMs, byte: 1_000 },
 });
 /** For what a busy machine adds to a time that is stated. */
@@ -182,6 +182,8 @@ async function assertEnded({ what, end, endMs }: Crowd, members: readonly Member
 const healthy = {
   connections: scale({ short: 4, long: 64 }),
   measureMs: scale({ short: 300, long: 6_000 }),
+  /** Of the creates that they get done alone, among slow clients. */
+  shareMin: scale({ short: 0.1, long: 0.5 }),
 };
 
 /** All at once where there is little time, so that they share the waiting. */
@@ -203,10 +205,15 @@ for (const gathering of gatherings) {
       })),
     );
     await Promise.all(present.map(({ crowd, members }) => crowd.misbehave(t, members)));
-    const among = await letGoodClientsCreate(server, healthy);
+    // A busy machine may lose a window of time.
+    let share = 0;
+    for (let windows = 0; windows < 3 && share < healthy.shareMin; windows += 1) {
+      const among = await letGoodClientsCreate(server, healthy);
+      share = among.createsPerSecond / alone.createsPerSecond;
+    }
     for (const { crowd, members } of present) await assertEnded(crowd, members);
 
-    assert(alone.acknowledged > 0 && among.acknowledged > 0);
+    assert(share >= healthy.shareMin, `${share} of the creates without the slow clients`);
   });
 }
 
