@@ -122,6 +122,20 @@ test('a request that comes behind a create has its own time, and not that of the
   await assertCreated(connection, 2);
 });
 
+test('of one connection, and of all together, only so many creates are read ahead of their replies', async (t) => {
+  const store = await storePath(t);
+  // The queue has room for just those, so each further create that were read would be refused.
+  const bounds = { http: { pipelineMax: 8, pipelinedInAllMax: 10 }, store: { queuePlantsMax: 12 } };
+  const { port } = await startServer(t, store, oneThread, withLimits(bounds));
+  const lock = lockStore(t, store);
+  const connections = [await connectRaw(t, port), await connectRaw(t, port)];
+  const ids = Array.from({ length: 30 }, (_, index) => index + 1);
+  for (const connection of connections)
+    await sendAndWaitUntilRead(connection, ...ids.map((id) => rawRequest(plant(id))));
+  lock.release();
+  for (const connection of connections) for (const id of ids) await assertCreated(connection, id);
+});
+
 test('pipelined requests under way when the server stops are all answered, and then the connection ends', async (t) => {
   const store = await storePath(t);
   const drain = withLimits({ service: { drainMs: 60_000 } });
