@@ -17,7 +17,7 @@ import { scale } from './scale.ts';
 
 /** Times in milliseconds. In the long form they are the defaults. */
 const times = scale({
-  short: { request: 2_500, commit: 2_500, byte: 100 },
+  short: { request: 2_000, commit: limits.store.commitMs, byte: 100 },
   long: { request: limits.http.requestMs, commit: limits.store.commitMs, byte: 1_000 },
 });
 /** For what a busy machine adds to a time that is stated. */
