@@ -126,6 +126,16 @@ test('whose token is revoked is signed out', async () => {
   await refused(40150, server, 'GET api/overview', { cookie });
 });
 
+test('the sign-in after twenty ends the oldest session of a token, and no other', async () => {
+  const { server, store } = shared;
+  const token = await storedToken(store, 'restless', { role: 'operate' });
+  const cookies = [];
+  for (let count = 0; count <= 20; count += 1) cookies.push(await signIn(server, { token }));
+  const [first = '', second = ''] = cookies;
+  await refused(40150, server, 'GET api/session', { cookie: first });
+  assert.equal((await ask(server, 'GET api/session', { cookie: second })).status, 200);
+});
+
 test('a session outlives a restart, holds on another server on the same store, and ends after its time', async (t) => {
   const { server, store, cookie } = await startSignedIn(t, ...oneThread);
   const other = await startServer(t, store, oneThread);
