@@ -14,7 +14,6 @@ import {
 import { reset } from '../helpers/reset.ts';
 import { lockStore, storedPlants } from '../helpers/store-file.ts';
 import { seededRandom } from '../torture/workload.ts';
-import { connectCrowd } from './crowd.ts';
 import { type Answer, create, type HttpCase, httpCases, oneChunk, size } from './http-cases.ts';
 import { scale } from './scale.ts';
 
@@ -201,9 +200,10 @@ test('a client that sends on behind a refusal is cut off', { timeout: 60_000 }, 
   const { port } = await startServer(t, await storePath(t), [], linger);
   const fields = { Authorization: 'Bearer wrong', 'Content-Length': '1000000' };
   for (const head of [rawRequest('', { method: 'P OST' }), rawRequest('', { fields })]) {
-    const [client] = await connectCrowd(t, port, 1);
-    client?.socket.write(Buffer.concat([head, Buffer.alloc(900_000)]));
-    await client?.gone;
+    const { socket, send } = await connectRaw(t, port);
+    const gone = new Promise((resolve) => socket.once('close', resolve));
+    send(head, Buffer.alloc(900_000));
+    await gone;
   }
 });
 
