@@ -35,7 +35,7 @@ test('offered five times what it can take, it stores a whole queue whenever the 
       (found) => found >= least,
     );
 
-  for (let turn = 0; turn < scale({ short: 10, long: 1_000 }); turn += 1) {
+  for (let turn = 0; turn < scale({ short: 10, long: 200 }); turn += 1) {
     const lock = lockStore(t, store);
     // One of these was sent under the lock, and so the queue is full.
     await reaches('refused', count.refused + crowd.length + 1);
