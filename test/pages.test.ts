@@ -116,21 +116,41 @@ test('the page of bounds has the bounds of the program', () => {
     'time for the header fields': seconds(http.headersMs),
     'time for a request': seconds(http.requestMs),
     'time for a handshake of TLS': seconds(http.handshakeMs),
+    'a client that takes nothing of its replies': `the time for a request, \`--commit-timeout\` and ${seconds(http.lingerMs)} (${seconds(http.requestMs + store.commitMs + http.lingerMs)})`,
     'a connection without a request, empty lines included': seconds(http.idleMs),
+    'unanswered requests on one connection': `${http.pipelineMax} requests, or replies of ${sizeText(http.unsentBytes)}`,
     'unanswered requests behind others, on all connections': number(http.pipelinedInAllMax),
     connections: `what \`ulimit -n\` allows, at most ${number(service.connectionsMax)}, or ${number(service.tlsConnectionsMax)} with TLS`,
     'plants that wait for the disk': `${number(store.queuePlantsMax)}, and ${sizeText(store.queueBytesMax)}`,
     'time to wait for the disk': `\`--commit-timeout\` (${seconds(store.commitMs)})`,
+    'requests without a valid token': `${number(access.refusalsAtOnce)} in a second on each thread | each further refusal is delayed by ${access.refusalDelayMs} ms`,
+    'reading the tokens again for an unknown token': `${1_000 / access.readAgainMs} times in a second`,
     'an opaque token; a JWT': `${access.tokenCharsMax} characters; ${sizeText(jwt.tokenCharsMax)}`,
+    'subjects that the store remembers': `${number(jwt.subjectsMax)}, and those of the last hour`,
     'time to stop': seconds(service.drainMs),
+    'a connection without a request': seconds(ops.idleMs),
+    'wrong tokens that are answered at once': `${ops.guessesAtOnce}, and then one in ${seconds(ops.guessEveryMs)}`,
     'refusals that are remembered': number(ops.refusalsKept),
+    'tokens with figures of their own': number(ops.tokenFiguresMax),
     'sessions of a token': number(access.sessionsPerTokenMax),
+    'refusals with a line of their own': `${service.refusalLinesMax} in a second`,
+    'lines that wait for standard error': number(service.logLinesMax),
+    'calls of operators and heartbeats that wait for a store in SQLite': number(sqlite.callsMax),
     'tokens that are neither revoked nor expired': number(access.liveTokensMax),
     'the [WAL](store.md#the-wal)': sizeText(sqlite.walBytesMax),
+    'time to save a store whose files [were removed or replaced](recovery.md#files-that-were-removed-or-replaced)':
+      seconds(sqlite.rescueMs),
   };
   const page = readPage('docs/operate/bounds.md');
   for (const [what, bound] of Object.entries(rows))
     assert(page.includes(`\n| ${what} | ${bound}`), `${what}: ${bound}`);
+  assert(page.includes(`\n| a body | ${sizeText(ops.bodyBytesMax)} |`));
+  const { opsConnectionsMax, opsConnectionsMin } = service;
+  assert(
+    page.includes(
+      `| ${opsConnectionsMax}, or an eighth of \`ulimit -n\` if less, but at least ${opsConnectionsMin} |`,
+    ),
+  );
 });
 
 test('each sentence of a page has a line of its own', () => {

@@ -48,15 +48,16 @@ test('a thread that is too busy for its timers still reads the tokens again, whe
 
 test('a token that is new is found by a read for it, and a token of another form needs no read', async (t) => {
   await using store = await openStoreAt(await storePath(t));
-  let reads = 0;
+  const readsMs: number[] = [];
   const counted: Store = {
     ...store,
     liveTokens(nowMs) {
-      reads += 1;
+      readsMs.push(performance.now());
       return store.liveTokens(nowMs);
     },
   };
-  await using access = await openTokens(counted);
+  const threads = 2;
+  await using access = await openTokens(counted, { threads });
   const token = await issued(store, 'my-app');
   const ask = (token: string) => access.authenticateAgain(token, `Bearer ${token}`);
 
@@ -68,9 +69,30 @@ test('a token that is new is found by a read for it, and a token of another form
     other instanceof Refusal && other.problem === 'tokenInvalid';
   assert(others.every(isRefused));
 
-  const before = reads;
+  const before = readsMs.length;
   assert(isRefused(await ask('not-of-this-service')));
-  assert.equal(reads, before);
+  assert.equal(readsMs.length, before);
+
+  for (let guesses = 0; guesses < 3; guesses += 1) assert(isRefused(await ask(generateToken())));
+  const pausesMs = readsMs.slice(1).map((ms, index) => ms - (readsMs[index] as number));
+  // All threads together read once in this time.
+  assert(Math.min(...pausesMs) >= threads * limits.access.readAgainMs - 1, `${pausesMs}`);
+});
+
+test('a token whose hash has only its first half in common with a stored hash is refused', async (t) => {
+  await using store = await openStoreAt(await storePath(t));
+  const token = generateToken();
+  const hash = Buffer.concat([hashToken(token).subarray(0, 16), Buffer.alloc(16)]);
+  const made = {
+    name: 'near',
+    hash,
+    role: 'create',
+    createdAtMs: 1,
+    expiresAtMs: undefined,
+  } as const;
+  assert.equal(await store.createToken(made, 1), 'created');
+  await using access = await openTokens(store);
+  assert.equal(access.authenticate(token, `Bearer ${token}`), 'unknown');
 });
 
 test('the two secrets of a rotated token share one bucket, and the secret before ends with the grace', async (t) => {

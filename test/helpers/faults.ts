@@ -37,6 +37,7 @@ const limitsOf: Readonly<Record<string, Changed>> = {
   'index is removed during a checkpoint': { ...smallLog, ...rareHeartbeats },
   'thread for checkpoints ends': { ...smallLog, ...quickStop },
   'thread for checkpoints throws': smallLog,
+  'memory is told': { ops: { refusalsKept: 10 } },
 };
 
 /** The environment of a server that `sabotage.ts` harms, there under SABOTAGE and SABOTAGE_WHILE. */

@@ -4,6 +4,8 @@ import { Server } from 'node:net';
 import { dirname } from 'node:path';
 import { DatabaseSync, StatementSync } from 'node:sqlite';
 import { setTimeout as delay } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { isMainThread, threadId } from 'node:worker_threads';
 
 /*
@@ -60,6 +62,21 @@ const sabotages: Readonly<Record<string, () => void>> = {
     StatementSync.prototype.all = () => {
       throw Object.assign(new Error('locked'), { code: 'ERR_SQLITE_ERROR', errcode: 5 });
     };
+  },
+  'memory is told': () => {
+    setFlagsFromString('--expose-gc');
+    const collectGarbage = runInNewContext('gc');
+    const file = `${process.env['SABOTAGE_WHILE']}-of-${threadId}`;
+    setInterval(() => {
+      if (existsSync(file) || !inForce()) return;
+      collectGarbage();
+      // Frees what the first has found.
+      collectGarbage();
+      const { heapUsed, external } = process.memoryUsage();
+      // Whole as soon as it is there.
+      fs.writeFileSync(`${file}-made`, `${heapUsed + external}`);
+      fs.renameSync(`${file}-made`, file);
+    }, 5).unref();
   },
   'clock is a year back': () => {
     const now = Date.now;

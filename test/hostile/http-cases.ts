@@ -224,12 +224,16 @@ const chunks: readonly HttpCase[] = [
     (value) => refused('', withSize(`${hex}${value}`)),
   ),
   refused('a chunk extension of 20 KB', withSize(`${hex};a=${'b'.repeat(20_000)}`)),
+  refused('28 chunk extensions of 1 KB', (body) =>
+    inChunks(`${body.replaceAll(/./g, `1;a=${'b'.repeat(1_000)}\r\n$&\r\n`)}${last}`),
+  ),
   accepted('a chunk extension on the last chunk', (body) => oneChunk(body, '0;a=b\r\n\r\n')),
   // RFC 9112 §7.1
   ...['1b', '1d', '1', '20'].map((wrong) =>
     refused(`a plant in a chunk of ${wrong}`, withSize(wrong)),
   ),
   refused('no line end after the data of a chunk', (body) => inChunks(`${hex}\r\n${body}${last}`)),
+  refused('two other bytes after the data', (body) => inChunks(`${hex}\r\n${body}xx${last}`)),
   refused('a line feed after the chunk size', (body) => inChunks(`${hex}\n${body}\r\n${last}`)),
   refused('a line feed after the data', (body) => inChunks(`${hex}\r\n${body}\n${last}`)),
   refused('a line feed after the last chunk', (body) => oneChunk(body, '0\n\r\n')),
@@ -274,16 +278,19 @@ const trailers: readonly HttpCase[] = [
       'A: b\r\n c',
       'A: \u0001',
       'A: b\rc',
+      'A: b\nC: d',
       'Content-Length: 5',
       'Transfer-Encoding: gzip',
     ],
     (value) => refused('', (body) => oneChunk(body, `0\r\n${value}\r\n\r\n`)),
   ),
   // RFC 6585 §5
-  refused(
-    'a trailer of 20 KB',
-    (body) => oneChunk(body, `0\r\nA: ${'b'.repeat(20_000)}\r\n\r\n`),
-    'headersTooLarge',
+  ...[
+    ['a trailer of 20 KB', `A: ${'b'.repeat(20_000)}\r\n`],
+    ['20 trailers of 1 KB', `A: ${'b'.repeat(1_000)}\r\n`.repeat(20)],
+    ['1,001 trailers', 'a:\r\n'.repeat(1_001)],
+  ].map(([what = '', lines]) =>
+    refused(what, (body) => oneChunk(body, `0\r\n${lines}\r\n`), 'headersTooLarge'),
   ),
   // RFC 9112 §7.1.2
   accepted('900 trailers', (body) => oneChunk(body, `0\r\n${'a: b\r\n'.repeat(900)}\r\n`)),

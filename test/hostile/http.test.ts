@@ -2,11 +2,13 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type TestContext, test } from 'node:test';
 import { type Problem, problems } from '../../src/contract/problems.ts';
-import { startServerOnNewStore } from '../helpers/program.ts';
+import { withLimits } from '../helpers/faults.ts';
+import { startServer, startServerOnNewStore, storePath } from '../helpers/program.ts';
 import {
   assertRefusal,
   connectRaw,
   type RawConnection,
+  rawRequest,
   sendAndWaitUntilRead,
 } from '../helpers/raw.ts';
 import { reset } from '../helpers/reset.ts';
@@ -191,6 +193,18 @@ test('a client that sends megabytes behind a malformed request before it reads g
   connection.socket.destroy();
   assert.equal(await stop(), 0);
   assertStored(store, ledger);
+});
+
+test('a client that sends on behind a refusal is cut off', { timeout: 60_000 }, async (t) => {
+  const linger = withLimits({ http: { lingerMs: 3_600_000, lingerBytes: 100_000 } });
+  const { port } = await startServer(t, await storePath(t), [], linger);
+  const fields = { Authorization: 'Bearer wrong', 'Content-Length': '1000000' };
+  for (const head of [rawRequest('', { method: 'P OST' }), rawRequest('', { fields })]) {
+    const { socket, send } = await connectRaw(t, port);
+    const gone = new Promise((resolve) => socket.once('close', resolve));
+    send(head, Buffer.alloc(900_000));
+    await gone;
+  }
 });
 
 /** The bytes of a case and what belongs behind them, with ids that nothing else has. */

@@ -1,82 +1,71 @@
 import assert from 'node:assert/strict';
-import { type TestContext, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { test } from 'node:test';
 import { withLimits } from '../helpers/faults.ts';
+import { until } from '../helpers/pause.ts';
 import { oneThread, startServer, storePath } from '../helpers/program.ts';
-import { rawRequest } from '../helpers/raw.ts';
+import { connectRaw, rawRequest } from '../helpers/raw.ts';
 import { lockStore, storedPlants } from '../helpers/store-file.ts';
+import { storedToken } from '../helpers/stored-token.ts';
 import { connectCrowd } from './crowd.ts';
 import { scale } from './scale.ts';
 
 const plant = (id: number) => rawRequest(`{"id":${id},"name":"Alder ${id}"}`);
 
-/**
- * A disk that is busy four fifths of the time, so that what the store can take in a second is
- * known: the queue, ten times.
- */
-async function slowDisk(t: TestContext, store: string, until: Promise<unknown>): Promise<void> {
-  let over = false;
-  void until.then(() => (over = true));
-  while (!over) {
-    const lock = lockStore(t, store);
-    await sleep(80);
-    lock.release();
-    await sleep(20);
-  }
-}
-
-/**
- * Sends `perSecond` creates each second on 50 connections, whatever comes back, and counts what
- * does.
- */
-async function offer(
-  t: TestContext,
-  server: { readonly port: number; readonly store: string },
-  perSecond: number,
-  seconds: number,
-) {
-  const crowd = await connectCrowd(t, server.port, 50);
-  const offered = Math.round(perSecond * seconds);
-  let id = Math.floor(Math.random() * 2 ** 40);
-  const tick = 10;
-  const send = async () => {
-    const startedAt = performance.now();
-    for (let sent = 0; sent < offered; ) {
-      const due = Math.min(
-        offered,
-        Math.floor(((performance.now() - startedAt) / 1_000) * perSecond),
-      );
-      for (; sent < due; sent += 1) crowd[sent % crowd.length]?.socket.write(plant((id += 1)));
-      await sleep(tick);
-    }
-    return (performance.now() - startedAt) / 1_000;
-  };
-  const sending = send();
-  await slowDisk(t, server.store, sending);
-  const tookSeconds = await sending;
-  // What is still under way is answered, too.
-  const count = (pattern: RegExp) =>
-    crowd.reduce((sum, { received }) => sum + (received().match(pattern)?.length ?? 0), 0);
-  while (count(/HTTP\/1.1 /g) < offered) await sleep(tick);
-  const created = count(/HTTP\/1.1 200 /g);
-  return {
-    offered,
-    created,
-    overloaded: count(/"error":50300/g),
-    perSecond: created / tookSeconds,
-  };
-}
-
-test('offered five times what it can commit, it stores as much as at its peak and refuses the rest', async (t) => {
+test('offered five times what it can take, it stores a whole queue whenever the disk is free, and refuses the rest', async (t) => {
   const store = await storePath(t);
-  const short = withLimits({ store: { queuePlantsMax: 100 } });
-  const server = { ...(await startServer(t, store, oneThread, short)), store };
-  const seconds = scale({ short: 1, long: 10 });
-  // The first is already more than it can commit.
-  const peak = await offer(t, server, 2_000, seconds);
-  const over = await offer(t, server, 5 * peak.perSecond, seconds);
+  const queuePlantsMax = 100;
+  const short = withLimits({ store: { queuePlantsMax } });
+  const { port } = await startServer(t, store, oneThread, short);
+  const crowd = await connectCrowd(t, port, 5 * queuePlantsMax);
+  const count = { sent: 0, created: 0, refused: 0 };
+  let isOver = false;
+  for (const { socket } of crowd) {
+    const send = () => socket.write(plant((count.sent += 1)));
+    socket.on('data', (reply: string) => {
+      if (reply.startsWith('HTTP/1.1 200 ')) count.created += 1;
+      else if (reply.includes('"error":50300')) count.refused += 1;
+      // Whatever comes back, there is the next create.
+      if (!isOver) send();
+    });
+    send();
+  }
+  const reaches = (what: keyof typeof count, least: number) =>
+    until(
+      async () => count[what],
+      (found) => found >= least,
+    );
 
-  assert.equal(over.created + over.overloaded, over.offered);
-  assert(over.overloaded > 0);
-  assert.equal(storedPlants(server.store).length, peak.created + over.created);
+  for (let turn = 0; turn < scale({ short: 10, long: 200 }); turn += 1) {
+    const lock = lockStore(t, store);
+    // One of these was sent under the lock, and so the queue is full.
+    await reaches('refused', count.refused + crowd.length + 1);
+    const { created } = count;
+    lock.release();
+    await reaches('created', created + queuePlantsMax);
+  }
+  isOver = true;
+  await until(
+    async () => count.created + count.refused,
+    (answered) => answered === count.sent,
+  );
+  assert.equal(storedPlants(store).length, count.created);
+});
+
+test('a flood of tokens that may create nothing waits, and a valid token beside it does not', async (t) => {
+  const store = await storePath(t);
+  const bearers = ['wrong', await storedToken(store, 'watcher', { role: 'operate' })];
+  const access = { refusalsAtOnce: 1, refusalDelayMs: 3_600_000 };
+  const { port } = await startServer(t, store, oneThread, withLimits({ access }));
+  const flood = await connectCrowd(t, port, bearers.length);
+  for (const [index, { socket }] of flood.entries()) {
+    const fields = { Authorization: `Bearer ${bearers[index]}` };
+    socket.write(Buffer.concat(Array.from({ length: 60 }, () => rawRequest('{}', { fields }))));
+  }
+  const good = await connectRaw(t, port);
+  good.send(plant(1));
+  assert.equal((await good.reply()).status, 200);
+  const refused = flood.map(({ received }) => received().split('HTTP/1.1 40').length - 1);
+  // One at once, and another in each second that has passed on a busy machine.
+  assert(Math.max(...refused) < 30, `${refused}`);
+  assert(Math.max(...refused) > 0);
 });

@@ -16,8 +16,13 @@ import { scale } from './scale.ts';
 
 /** Times in milliseconds. In the long form they are the defaults. */
 const times = scale({
-  short: { request: 1_500, commit: limits.store.commitMs, byte: 100 },
-  long: { request: limits.http.requestMs, commit: limits.store.commitMs, byte: 1_000 },
+  short: { request: 6_000, commit: 3_000, byte: 100, stuck: 300 },
+  long: {
+    request: limits.http.requestMs,
+    commit: limits.store.commitMs,
+    byte: 1_000,
+    stuck: 1_000,
+  },
 });
 /** For what a busy machine adds to a time that is stated. */
 const slackMs = scale({ short: 10_000, long: 15_000 });
@@ -72,7 +77,7 @@ function neverReading(what: string, request: Buffer, count: number): Crowd {
     what: `${what}, and read no reply`,
     count,
     misbehave: (_t, members) =>
-      Promise.all(members.map(({ socket }) => writeUntilStuck(socket, requests, times.byte))),
+      Promise.all(members.map(({ socket }) => writeUntilStuck(socket, requests, times.stuck))),
     end: 'closed',
     // Node takes a write that has got on since it was begun for a sign of life, once.
     endMs: 2 * (times.request + times.commit + limits.http.lingerMs),
@@ -82,6 +87,18 @@ function neverReading(what: string, request: Buffer, count: number): Crowd {
 const headersMs = Math.min(limits.http.headersMs, times.request);
 
 const crowds: readonly Crowd[] = [
+  // With more, their creates alone would fill the queue, and the good clients get their share of
+  // 503.
+  neverReading(
+    'creates without end',
+    rawRequest(`{"id":1,"name":"${'x'.repeat(4_000)}"}`),
+    scale({ short: 3, long: 15 }),
+  ),
+  neverReading(
+    'short requests without end',
+    Buffer.from('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'),
+    scale({ short: 3, long: 100 }),
+  ),
   {
     what: 'header fields a byte at a time',
     count: scale({ short: 50, long: 1_000 }),
@@ -110,18 +127,6 @@ const crowds: readonly Crowd[] = [
     end: 'nothing',
     endMs: scale({ short: Number.POSITIVE_INFINITY, long: limits.http.idleMs }),
   },
-  // With more, their creates alone would fill the queue, and the good clients get their share of
-  // 503.
-  neverReading(
-    'creates without end',
-    rawRequest(`{"id":1,"name":"${'x'.repeat(4_000)}"}`),
-    scale({ short: 3, long: 15 }),
-  ),
-  neverReading(
-    'short requests without end',
-    Buffer.from('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'),
-    scale({ short: 3, long: 100 }),
-  ),
   {
     what: 'one request, and then nothing for as long as it stays open',
     count: scale({ short: 200, long: 10_000 }),
@@ -166,6 +171,8 @@ async function assertEnded({ what, end, endMs }: Crowd, members: readonly Member
 const healthy = {
   connections: scale({ short: 4, long: 64 }),
   measureMs: scale({ short: 300, long: 6_000 }),
+  /** Of the creates that they get done alone, among slow clients. */
+  shareMin: scale({ short: 0.1, long: 0.5 }),
 };
 
 /** All at once where there is little time, so that they share the waiting. */
@@ -186,11 +193,21 @@ for (const gathering of gatherings) {
         members: await connectCrowd(t, server.port, crowd.count),
       })),
     );
-    await Promise.all(present.map(({ crowd, members }) => crowd.misbehave(t, members)));
-    const among = await letGoodClientsCreate(server, healthy);
+    // Those who read no reply are served until they are stuck. Only then the others begin.
+    for (const { crowd, members } of present) await crowd.misbehave(t, members);
+    // A busy machine may lose a window of time, and windows count while slow requests are arriving.
+    const slow = present.filter(({ crowd }) => crowd.end === '408');
+    const gone = slow.flatMap(({ members }) => members.map((member) => member.gone));
+    let isOver = false;
+    void Promise.race(gone).then(() => (isOver = true));
+    let share = 0;
+    for (let windows = 0; windows < 8 && share < healthy.shareMin && !isOver; windows += 1) {
+      const among = await letGoodClientsCreate(server, healthy);
+      if (windows === 0 || !isOver) share = among.createsPerSecond / alone.createsPerSecond;
+    }
     for (const { crowd, members } of present) await assertEnded(crowd, members);
 
-    assert(alone.acknowledged > 0 && among.acknowledged > 0);
+    assert(share >= healthy.shareMin, `${share} of the creates without the slow clients`);
   });
 }
 
@@ -201,7 +218,7 @@ test('no reply is made for a client that does not read', async (t) => {
   const requests = Buffer.concat(Array.from({ length: 1_000 }, () => describeRequest));
 
   const members = await connectCrowd(t, server.port, clients);
-  await Promise.all(members.map(({ socket }) => writeUntilStuck(socket, requests, times.byte)));
+  await Promise.all(members.map(({ socket }) => writeUntilStuck(socket, requests, times.stuck)));
   const other = await connectRaw(t, server.port);
   other.send(rawRequest(plant));
 

@@ -127,6 +127,32 @@ test('a request that comes behind a create has its own time, and not that of the
   await assertCreated(connection, 2);
 });
 
+const request = (id: number) => rawRequest(plant(id));
+const creates = Array.from({ length: 30 }, (_, index) => request(index + 1));
+
+for (const [bound, requests, connectionsCount, http, queuePlantsMax] of [
+  ['so many requests of a connection', creates, 1, { pipelineMax: 8 }, 8],
+  ['so many requests of all connections', creates, 2, { pipelinedInAllMax: 10 }, 12],
+  ['requests with small replies', [request(1), describeRequest, request(2)], 1, {}, 1],
+] as const) {
+  test(`only ${bound} are read ahead of their replies`, async (t) => {
+    const store = await storePath(t);
+    // The queue has room for just those, and would refuse each further create that is read.
+    const limits = withLimits({ http, store: { queuePlantsMax } });
+    const { port } = await startServer(t, store, oneThread, limits);
+    const lock = lockStore(t, store);
+    const connections = [];
+    for (let index = 0; index < connectionsCount; index += 1) {
+      const connection = await connectRaw(t, port);
+      await sendAndWaitUntilRead(connection, ...requests);
+      connections.push(connection);
+    }
+    lock.release();
+    for (const connection of connections)
+      for (const _ of requests) assert.equal((await connection.reply()).status, 200);
+  });
+}
+
 test('pipelined requests under way when the server stops are all answered, and then the connection ends', async (t) => {
   const store = await storePath(t);
   const drain = withLimits({ service: { drainMs: 60_000 } });

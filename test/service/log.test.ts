@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
-import { statusAndCode } from '../helpers/faults.ts';
+import { statusAndCode, withLimits } from '../helpers/faults.ts';
 import { freePort } from '../helpers/free-port.ts';
 import { mounted } from '../helpers/mounts.ts';
 import { pause } from '../helpers/pause.ts';
@@ -15,6 +15,7 @@ import {
   besideOthers,
   commandLine,
   create,
+  startServer,
   storePath,
   temporaryFolder,
   token,
@@ -59,7 +60,7 @@ function statusOf(url: string): Promise<number | undefined> {
 }
 
 /** Sends creates that are refused, one behind the other, and waits for the replies. */
-async function refuse({ port }: UnwatchedServer, count: number): Promise<void> {
+async function refuse({ port }: Pick<UnwatchedServer, 'port'>, count: number): Promise<void> {
   const head = `POST /plants HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}`;
   const request = `${head}\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}`;
   const socket = connect(port, '127.0.0.1').setEncoding('latin1');
@@ -222,4 +223,16 @@ test('with the store and the log on one full disk, creates get 50301, and all go
   const written = readFileSync(log, 'utf8');
   assert.match(written, /"msg":"stopped"\}\n$/);
   assert(refusedInLog(written) + toldIn(written) >= 1_001);
+});
+
+test('in one interval, all threads together log ten refusals, and count the others', async (t) => {
+  const hour = withLimits({ service: { logSummaryMs: 3_600_000 } });
+  const server = await startServer(t, await storePath(t), [], hour);
+  await Promise.all(Array.from({ length: 8 }, () => refuse(server, 30)));
+  await server.stop();
+  const counted = [...server.stderr().matchAll(/"refused":\{"40001":(\d+)\}/g)];
+  const others = counted.reduce((sum, [, count]) => sum + Number(count), 0);
+  const lines = refusedInLog(server.stderr());
+  assert(lines > 0 && lines <= 10, `${lines} lines`);
+  assert.equal(lines + others, 240);
 });

@@ -219,10 +219,10 @@ test('42900 is answered for a token that sends more creates than its rate allows
 
 test('40800 is answered for a request that does not arrive in time, and the connection is closed', async (t) => {
   const store = await storePath(t);
-  const soon = withLimits({ http: { requestMs: 300, headersMs: 300 } });
+  // The header fields have their own time. http.test.ts has that of the body.
+  const soon = withLimits({ http: { headersMs: 300, requestMs: 3_600_000 } });
   const { port } = await startServer(t, store, oneThread, soon);
-  const half = rawRequest(plant);
-  for (const bytes of [half.subarray(0, 30), Buffer.from('PLANT /pla'), half.subarray(0, -1)]) {
+  for (const bytes of [rawRequest(plant).subarray(0, 30), 'PLANT /pla']) {
     const connection = await connectRaw(t, port);
     connection.send(bytes);
 

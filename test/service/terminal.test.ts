@@ -47,9 +47,8 @@ test('names that hold control characters do not reach the terminal as they are',
   const store = await storeWithPlants(t);
   const escaped =
     '\\u001b[31mred\\u001b]0;title\\u0007\\u009b2J\\u202egnp.exe\\nsecond\\u2028line\\ttab\\u007f';
-  const list = await onTerminal(300, ['plants', 'list', '--store', `sqlite:${store}`], {
-    NO_COLOR: '1',
-  });
+  const quiet = { NO_COLOR: '1' };
+  const list = await onTerminal(300, ['plants', 'list', '--store', `sqlite:${store}`], quiet);
   assert(list.includes(` 9  ${escaped.slice(0, 50)}`), list);
   const got = await onTerminal(300, ['plants', 'get', '9', '--store', `sqlite:${store}`]);
   assert.match(got, /^[ -~]+\n$/);
@@ -58,7 +57,13 @@ test('names that hold control characters do not reach the terminal as they are',
   assert(Date.parse(createdAt) > 0);
   assert.equal(createdBy, 'my-app');
   const lines = await onTerminal(300, ['plants', 'list', '--json', '--store', `sqlite:${store}`]);
-  for (const written of [list, got, lines])
+  const csv = await onTerminal(300, ['export', '--format', 'csv', '--store', `sqlite:${store}`]);
+  assert(csv.includes('\\u001b[31mred'), csv);
+  const error = await onTerminal(300, ['import', `/nowhere/${hostile}`], quiet);
+  assert.match(error, /there is no file \/nowhere\/\\u001b\[31mred/);
+  // A line of progress is removed in the end.
+  const shown = (written: string) => written.replaceAll('\r\u001b[K', '');
+  for (const written of [list, got, lines, csv, error].map(shown))
     assert.doesNotMatch(written, /(?!\n)[\p{Cc}\p{Bidi_Control}\u2028\u2029]/u);
   const { stdout } = await runProgram(['plants', 'get', '9', '--store', `sqlite:${store}`]);
   assert.equal(JSON.parse(stdout).name, hostile);

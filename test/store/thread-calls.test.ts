@@ -16,7 +16,9 @@ async function openSilent(t: TestContext) {
 
 const unavailable = { name: 'StoreError', failure: 'unavailable' };
 
-test('a limited number of calls waits for the thread of a store, and further calls are refused', async (t) => {
+test('a limited number of calls waits for the thread of a store, and further calls are refused', {
+  timeout: 60_000,
+}, async (t) => {
   const { call } = await openSilent(t);
   for (let count = 0; count < limits.sqlite.callsMax; count += 1)
     call('beat', [1]).catch(() => undefined);
