@@ -11,12 +11,13 @@ import { scale } from './scale.ts';
 
 const plant = (id: number) => rawRequest(`{"id":${id},"name":"Alder ${id}"}`);
 
-test('offered five times what it can take, it stores a whole queue whenever the disk is free, and refuses the rest', async (t) => {
+test('offered five times what it can take, it stores all that may wait whenever the disk is free, and refuses the rest', async (t) => {
   const store = await storePath(t);
-  const queuePlantsMax = 100;
-  const short = withLimits({ store: { queuePlantsMax } });
+  // A token has half of the queue.
+  const plantsMax = 100;
+  const short = withLimits({ store: { queuePlantsMax: 2 * plantsMax } });
   const { port } = await startServer(t, store, oneThread, short);
-  const crowd = await connectCrowd(t, port, 5 * queuePlantsMax);
+  const crowd = await connectCrowd(t, port, 5 * plantsMax);
   const count = { sent: 0, created: 0, refused: 0 };
   let isOver = false;
   for (const { socket } of crowd) {
@@ -41,7 +42,7 @@ test('offered five times what it can take, it stores a whole queue whenever the 
     await reaches('refused', count.refused + crowd.length + 1);
     const { created } = count;
     lock.release();
-    await reaches('created', created + queuePlantsMax);
+    await reaches('created', created + plantsMax);
   }
   isOver = true;
   await until(

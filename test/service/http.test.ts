@@ -130,15 +130,15 @@ test('a request that comes behind a create has its own time, and not that of the
 const request = (id: number) => rawRequest(plant(id));
 const creates = Array.from({ length: 30 }, (_, index) => request(index + 1));
 
-for (const [bound, requests, connectionsCount, http, queuePlantsMax] of [
+for (const [bound, requests, connectionsCount, http, plantsMax] of [
   ['so many requests of a connection', creates, 1, { pipelineMax: 8 }, 8],
   ['so many requests of all connections', creates, 2, { pipelinedInAllMax: 10 }, 12],
   ['requests with small replies', [request(1), describeRequest, request(2)], 1, {}, 1],
 ] as const) {
   test(`only ${bound} are read ahead of their replies`, async (t) => {
     const store = await storePath(t);
-    // The queue has room for just those, and would refuse each further create that is read.
-    const limits = withLimits({ http, store: { queuePlantsMax } });
+    // A token has half of the queue: room for just those. Each further create would be refused.
+    const limits = withLimits({ http, store: { queuePlantsMax: 2 * plantsMax } });
     const { port } = await startServer(t, store, oneThread, limits);
     const lock = lockStore(t, store);
     const connections = [];
