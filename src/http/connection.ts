@@ -33,6 +33,8 @@ export class Connection implements Member {
   private readonly listener: ListenerState;
   private readonly options: ConnectionOptions;
   private readonly socket: Socket;
+  /** The same without TLS. */
+  private readonly below: Socket;
   private readonly reader = new RequestReader();
   private readonly sender: ReplySender;
   private readonly deadlines: Deadlines;
@@ -46,9 +48,10 @@ export class Connection implements Member {
   private isSendPlanned = false;
   private lingerBytesLeft: number = limits.http.lingerBytes;
 
-  constructor(socket: Socket, options: ConnectionOptions) {
+  constructor(socket: Socket, below: Socket, options: ConnectionOptions) {
     const { listener, counters, idleMs } = options;
     this.socket = socket;
+    this.below = below;
     this.options = options;
     this.listener = listener;
     const onDue = (exchange: Exchange) => this.noteDue(exchange);
@@ -264,7 +267,7 @@ export class Connection implements Member {
   /** Sends the replies that are next in line, and then reads on if reading had to wait for them. */
   private sendReplies(): void {
     this.sender.send(this.listener.phase !== 'open' && this.reader.isBlank);
-    if (this.arriving?.exchange.isOver) this.deadlines.limitDiscard();
+    if (this.arriving?.exchange.isOver) this.deadlines.limitDiscard(limits.http.lingerMs);
     if (this.sender.isFinished) return this.linger();
     if (this.hasNoRequest) return this.becomeIdle();
     if (!this.isHeldBack || this.sender.isCrowded) return;
@@ -299,7 +302,8 @@ export class Connection implements Member {
     this.reader.drop();
     this.deadlines.lift();
     // Counts from when the replies have been sent, which may take longer for large replies.
-    this.socket.end(() => this.deadlines.limitDiscard());
+    const ms = this.mayLeaveReplies ? limits.http.requestMs : limits.http.lingerMs;
+    this.socket.end(() => this.deadlines.limitDiscard(ms));
     this.socket.resume();
     this.options.crowd.linger(this);
   }
@@ -328,7 +332,13 @@ export class Connection implements Member {
   }
 
   destroy(): void {
-    this.socket.destroy();
+    if (this.mayLeaveReplies || this.sender.hasUnsent) this.below.resetAndDestroy();
+    else this.socket.destroy();
+  }
+
+  /** Linux would keep replies that a stranger does not read for minutes, unless it is told to reset. */
+  private get mayLeaveReplies(): boolean {
+    return this.account === undefined && this.sender.takenBytes > limits.http.unsentBytes;
   }
 
   private close(): void {

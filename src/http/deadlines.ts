@@ -52,8 +52,8 @@ export class Deadlines {
   }
 
   /** Bounds the time in which input is discarded, unless a deadline is set. */
-  limitDiscard(): void {
-    if (this.deadlineMs === never) this.deadlineMs = this.clock.now() + limits.http.lingerMs;
+  limitDiscard(ms: number): void {
+    if (this.deadlineMs === never) this.deadlineMs = this.clock.now() + ms;
   }
 
   /** Whether the client has taken nothing of what is unsent for longer than `stuckMs`. */

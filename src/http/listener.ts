@@ -68,12 +68,12 @@ export async function listen(options: ListenerOptions) {
     else serve(socket);
   }
 
-  function serve(socket: Socket, using = connectionOptions): void {
-    crowd.add(new Connection(socket, using));
+  function serve(socket: Socket, below = socket, using = connectionOptions): void {
+    crowd.add(new Connection(socket, below, using));
   }
 
   function refusePlain(socket: Socket): void {
-    serve(socket, {
+    serve(socket, socket, {
       ...connectionOptions,
       handle: (exchange) => sendRefusal(exchange, notEncrypted),
     });

@@ -46,13 +46,13 @@ const handshakeRecord = 22;
  * Encrypts connections. A handshake must end within `limits.http.handshakeMs`, and at most
  * `handshakesMax` are under way: slow handshakes do not keep others away.
  *
- * @param onSecure gets each connection after its handshake
+ * @param onSecure gets each connection after its handshake, and the connection below
  * @param onPlain gets each connection on which the client does not speak TLS
  */
 export function openTlsLayer(
   material: TlsMaterial,
   handshakesMax: number,
-  onSecure: (socket: Socket) => void,
+  onSecure: (socket: Socket, below: Socket) => void,
   onPlain: (socket: Socket) => void,
 ) {
   const handshakes = new Map<string, { readonly socket: Socket; readonly beganMs: number }>();
@@ -60,8 +60,10 @@ export function openTlsLayer(
   const server = createServer({ ...tlsOptions(material), ALPNProtocols: ['http/1.1'] });
   server.on('tlsClientError', (_, socket) => socket.destroy());
   server.on('secureConnection', (socket) => {
-    if (!handshakes.delete(clientOf(socket))) return void socket.destroy();
-    onSecure(socket);
+    const below = handshakes.get(clientOf(socket))?.socket;
+    if (below === undefined) return void socket.destroy();
+    handshakes.delete(clientOf(socket));
+    onSecure(socket, below);
   });
 
   function begin(socket: Socket): void {
