@@ -3,9 +3,11 @@ import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
   chmodSync,
+  chownSync,
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   statSync,
   symlinkSync,
   truncateSync,
@@ -16,6 +18,8 @@ import { dirname, join, relative } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { Readable } from 'node:stream';
 import { after, describe, test } from 'node:test';
+import { ensureFirstToken } from '../../src/access/first-token.ts';
+import { hashToken } from '../../src/access/opaque-tokens.ts';
 import { parseCommandLine, variableOf } from '../../src/config/command-line.ts';
 import { type FlagName, flags } from '../../src/config/flags.ts';
 import { reservePort } from '../../src/service/reserve-port.ts';
@@ -33,8 +37,16 @@ import {
   token,
 } from '../helpers/program.ts';
 import { on, runHere } from '../helpers/run-here.ts';
-import { alterStore, makeStore, newStore, storedPlants } from '../helpers/store-file.ts';
+import {
+  alterStore,
+  makeStore,
+  newStore,
+  openStoreAt,
+  storedPlants,
+} from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
+
+const nobody = 65_534;
 
 /** One line for the operator that matches, no stack trace, and nothing on standard output. */
 function assertOneLine({ code, stdout, stderr }: Ended, expectedCode: number, line: RegExp): void {
@@ -104,7 +116,7 @@ const badStores: Record<string, { path: string; prepare(folder: string): void; s
     path: 'plants.db',
     prepare(folder) {
       makeStore(join(folder, 'plants.db'));
-      writeFileSync(join(folder, 'first-start.token'), 'no token\n');
+      writeFileSync(join(folder, 'first-start.token'), 'no token\n', { mode: 0o600 });
     },
     says: /first-start\.token should hold the first token, but holds something else; move it away/,
   },
@@ -125,6 +137,36 @@ describe('stores that cannot be used', { concurrency: 2 }, () => {
         assert(before.equals(readFileSync(join(folder, path))), 'untouched');
     });
   }
+});
+
+test('a first token in a file that others can read or have made admits nobody, and the start says what to do', async (t) => {
+  const path = await newStore(t);
+  await using store = await openStoreAt(path);
+  const file = join(dirname(path), 'first-start.token');
+  const hash = hashToken(`ps_${'x'.repeat(43)}`);
+  const ensure = () => ensureFirstToken(store, `sqlite:${path}`, file, Date.now());
+  const refuses = async (says: string) => {
+    const message = new RegExp(`: ${file} ${says}; check who has made it, and remove it`);
+    await assert.rejects(ensure(), { name: 'StoreOpenError', message });
+    assert.equal(await store.findToken(hash), undefined);
+  };
+  writeFileSync(file, `ps_${'x'.repeat(43)}\n`, { mode: 0o600 });
+  for (const mode of ['0640', '0604', '0620', '0602']) {
+    chmodSync(file, Number.parseInt(mode, 8));
+    await refuses(`has mode ${mode}, so other users can read or write it`);
+  }
+  chmodSync(file, 0o600);
+  if (process.geteuid?.() === 0) {
+    chownSync(file, nobody, nobody);
+    await refuses(`belongs to the user ${nobody}, and this program runs as the user 0`);
+    chownSync(file, 0, 0);
+  }
+  renameSync(file, `${file}.real`);
+  symlinkSync(`${file}.real`, file);
+  await refuses('is a symbolic link');
+  renameSync(`${file}.real`, file);
+  assert(await ensure());
+  assert.equal((await store.findToken(hash))?.name, 'first-start');
 });
 
 test('a command on a store that is not there ends with 1, makes none, and names the whole path and the way out', async (t) => {
@@ -157,7 +199,6 @@ test('a command on a store that is not there ends with 1, makes none, and names 
   assert.deepEqual([readFileSync(store, 'utf8'), readdirSync(dirname(store))], ['', ['plants.db']]);
 });
 
-const nobody = 65_534;
 const user = process.getuid?.() === 0 ? { uid: nobody, gid: nobody } : {};
 
 /** The other user may not write to the compile cache of the checkout, and every start would compile. */
