@@ -116,9 +116,9 @@ function openItself(path: string): number {
 }
 
 function demandOwn({ uid, mode }: Stats, path: string): void {
+  if (!hasModes) return;
   const userId = process.geteuid?.();
-  if (userId === undefined) return;
-  const wayOut = `check who has made it, and remove it, or type`;
+  const wayOut = 'check who has made it, and remove it, or type';
   if (uid !== userId)
     throw new UnfitFileError(
       `${path} belongs to the user ${uid}, and this program runs as the user ${userId}; ` +
@@ -136,11 +136,21 @@ export function modeText(mode: number): string {
   return (mode & 0o777).toString(8).padStart(4, '0');
 }
 
-export async function readSmallFileLater(path: string, bytesMax: number): Promise<string> {
+/** As `readSmallFile`, without blocking the thread. */
+export async function readSmallFileLater(path: string, bytesMax: number) {
   await using file = await open(path, forReading);
-  demandSmall(await file.stat(), path, bytesMax);
-  return await file.readFile('utf8');
+  const stats = await file.stat();
+  demandSmall(stats, path, bytesMax);
+  return { text: await file.readFile('utf8'), isOpenToAll: isOpenToAll(stats) };
 }
+
+/** Whether users may read or write it who are neither its owner nor in its group. */
+function isOpenToAll({ mode }: Stats): boolean {
+  return hasModes && (mode & 0o006) !== 0;
+}
+
+/** Windows has none. */
+const hasModes = process.platform !== 'win32';
 
 function demandSmall(stats: Stats, path: string, bytesMax: number): void {
   if (!stats.isFile())

@@ -222,11 +222,36 @@ test('doctor and healthcheck know the certificates', async (t) => {
   assert.match(await examine(...flagsFor(files)), soon);
   const long = issueFor('long', '20200101000000Z', '20990101000000Z');
   assert.match(await examine(...flagsFor(long, 'ops-')), /"ops-certificate","level":"ok"/);
-  chmodSync(long.key, 0o644);
-  const open = /"warning","says":"all users of the machine can read/;
-  assert.match(await examine(...flagsFor(long)), open);
   const past = issueFor('gone', '20200101000000Z', '20200102000000Z');
   assert.match(await examine(...flagsFor(past)), /"error","says":".*has expired at/);
+});
+
+test('a key that all users can read or change is told by the start, by each renewal and by doctor, and one of a group is not', async (t) => {
+  if (takesNoCode) return t.skip(takesNoCode);
+  const [files, newer] = [certificateFor('open'), certificateFor('open-newer')];
+  chmodSync(files.key, 0o644);
+  const says = `all users of the machine can read or change the key in ${files.key}; type chmod o= ${files.key}`;
+  const flags = [...oneThread, ...flagsFor(files)];
+  const often = withLimits({ tls: { readAgainMs: 10 } });
+  const { stderr, logged } = await startServer(t, await storePath(t), flags, often);
+  const warnings = () => stderr().split(says).length - 1;
+  assert.equal(warnings(), 1);
+  const renewed = async ({ certificate, key }: Certificate) => {
+    const before = stderr().length;
+    writeFileSync(files.certificate, readFileSync(certificate));
+    writeFileSync(files.key, readFileSync(key));
+    await logged((log) => log.slice(before).includes('a new certificate is in force'));
+  };
+  await renewed(newer);
+  assert.equal(warnings(), 2);
+  chmodSync(files.key, 0o660);
+  await renewed(certificateFor('open-newest'));
+  assert.equal(warnings(), 2);
+
+  const examined = async () => (await runHere(['doctor', '--json', ...flagsFor(files)])).stdout;
+  assert(!(await examined()).includes('"key"'));
+  chmodSync(files.key, 0o602);
+  assert((await examined()).includes(`{"check":"key","level":"warning","says":"${says}"}`));
 });
 
 test('handshakes that stand still keep no client away, and end with the service', async (t) => {
