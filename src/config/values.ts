@@ -1,3 +1,4 @@
+import { isIPv4 } from 'node:net';
 import { isSafeUrl } from '../access/jwt/rules.ts';
 import { parseRate } from '../access/rate-limit.ts';
 import { limits } from '../limits.ts';
@@ -39,6 +40,11 @@ export function orWord<W extends string, T>(
   parse: (value: string) => T,
 ): (value: string) => T | W {
   return (value) => (value === word ? word : parse(value));
+}
+
+/** Whether only this machine reaches a listener on this host. */
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));
 }
 
 /** Host names as in a URL, without ports, in lower case. */

@@ -360,6 +360,39 @@ test('a fixed token that no client could send ends serve with 2, and is not show
   await refused(/PLANT_STORE_TOKEN and --token-file/, 2, both, inVariable(token));
 });
 
+test('a short fixed token ends serve with 2 where other machines may guess it, and is not shown', async (t) => {
+  const folder = await temporaryFolder(t);
+  const [file, short] = [join(folder, 'token'), token.slice(0, 31)];
+  writeFileSync(file, short);
+  const serve = ['serve', '--port', '0', '--new-store', 'never', ...on(join(folder, 'plants.db'))];
+  for (const host of ['0.0.0.0', '::', '127.evil.example.org', 'localhost.example.org', '::2']) {
+    const wayOut = 'take a longer one, such as "openssl rand -base64 32" prints, or remove';
+    const says = (source: string) =>
+      RegExp(`the token of ${source} has fewer than 32 characters.* at --host ${host}; ${wayOut}`);
+    const variable = await runHere([...serve, '--host', host], { PLANT_STORE_TOKEN: short });
+    const flag = await runHere([...serve, '--host', host, '--token-file', file]);
+    assertOneLine(variable, 2, says('PLANT_STORE_TOKEN'));
+    assertOneLine(flag, 2, says(`the file ${file} of --token-file`));
+    for (const { stderr } of [variable, flag]) assert(!stderr.includes(short));
+  }
+  // These end with the next error, that there is no store.
+  const enough = { PLANT_STORE_TOKEN: token.slice(0, 32) };
+  const taken = await runHere([...serve, '--host', '0.0.0.0'], enough);
+  assert.match(taken.stderr, /there is no store at/);
+  for (const host of ['localhost', '127.0.0.1', '127.8.8.8', '::1']) {
+    const { stderr } = await runHere([...serve, '--host', host], { PLANT_STORE_TOKEN: short });
+    assert.match(stderr, /there is no store at/);
+  }
+});
+
+test('a service on a loopback address warns of a short fixed token, and takes it', async (t) => {
+  const variables = { PLANT_STORE_TOKEN: 'short' };
+  const { plantsUrl, stderr } = await startServer(t, await storePath(t), oneThread, variables);
+  const fields = { Authorization: 'Bearer short' };
+  assert.equal((await create(plantsUrl, { id: 1, name: 'Alder' }, fields)).status, 200);
+  assert.match(stderr(), /"warn".*the fixed token is short, and users of this machine may guess/);
+});
+
 /** What is typed wrongly, and what the one line must name: one of each kind. */
 const wrongUsage: readonly (readonly [
   args: string,

@@ -1,3 +1,4 @@
+import { isLoopback } from '../../config/values.ts';
 import { limits } from '../../limits.ts';
 import { numberText } from '../../quantity-text.ts';
 import { splitConnections } from '../../service/database-connections.ts';
@@ -88,12 +89,10 @@ function connection({
   return ok(`to ${version} ${at} in ${connect} ms; a round trip takes ${trip} ms`);
 }
 
-const isOfThisMachine = /^(\/.*|localhost|127\..*|::1)$/;
-
 function encryption({ location: { tls }, server: { host, isEncrypted } }: Reached): Finding {
   const isEncryptedAnyway = /^(require|verify-)/.test(tls.sslmode);
   const mode = `sslmode=${tls.sslmode}`;
-  if (isOfThisMachine.test(host))
+  if (host.startsWith('/') || isLoopback(host))
     return ok(`${isEncrypted ? 'TLS' : 'none'}; the server is on this machine`);
   if (!isEncrypted && !isEncryptedAnyway) {
     return warning(
