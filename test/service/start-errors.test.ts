@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import {
   chmodSync,
   chownSync,
+  copyFileSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -167,6 +168,42 @@ test('a first token in a file that others can read or have made admits nobody, a
   renameSync(`${file}.real`, file);
   assert(await ensure());
   assert.equal((await store.findToken(hash))?.name, 'first-start');
+});
+
+test('no command writes to a store with a trigger on its tables, and each names the trigger and the way out', async (t) => {
+  const folder = await temporaryFolder(t);
+  const [file, other] = [join(folder, 'plants.ndjson'), join(folder, 'other.db')];
+  writeFileSync(file, '{"id":1,"name":"Alder"}\n');
+  makeStore(other, 1);
+  // A trigger may have the name of a table.
+  const trigger = 'CREATE TRIGGER plants AFTER INSERT ON plants BEGIN DELETE FROM plants; END';
+  for (const [version, commands] of Object.entries({
+    '2.0.0': [['upgrade']],
+    now: [
+      ['upgrade'],
+      ['token', 'create', 'my-app'],
+      ['import', file],
+      ['copy', '--from', `sqlite:${other}`],
+    ],
+  })) {
+    const store = join(folder, `${version}.db`);
+    if (version === 'now') makeStore(store);
+    else copyFileSync(join('test/data', `store-${version}.db`), store);
+    alterStore(store, trigger);
+    const says = `the store at ${store} has the trigger plants on plants, which may change or remove what is stored; find out where this comes from, and remove it: sqlite3 ${store} 'DROP TRIGGER "plants";'\n`;
+    for (const command of commands) {
+      const ended = await runHere([
+        ...command,
+        command[0] === 'copy' ? '--to' : '--store',
+        `sqlite:${store}`,
+      ]);
+      assert.deepEqual(ended, { code: 1, stdout: '', stderr: `plant-store: ${says}` });
+    }
+    assert.deepEqual(
+      readdirSync(folder).filter((name) => name.includes('.schema-')),
+      [],
+    );
+  }
 });
 
 test('a command on a store that is not there ends with 1, makes none, and names the whole path and the way out', async (t) => {

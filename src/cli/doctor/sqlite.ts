@@ -91,6 +91,8 @@ async function schema({ location, file: stats }: StoreFile): Promise<Finding> {
   }
   try {
     await using store = await openReader(location, limits.cli.readMs);
+    const triggers = await sqliteEngine(location).triggers();
+    if (triggers) return error(`the store has ${triggers.says}`, triggers.remedy);
     return ok(storeText((await store.identity())?.identity));
   } catch (cause) {
     // The message names the way out.
