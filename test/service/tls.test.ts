@@ -22,6 +22,7 @@ import {
 import { rawRequest } from '../helpers/raw.ts';
 import { failed, on, refused, runHere } from '../helpers/run-here.ts';
 import { testWith } from '../helpers/skips.ts';
+import { storedToken } from '../helpers/stored-token.ts';
 
 const skip = withoutOpenssl();
 const test = testWith({ skip });
@@ -90,9 +91,8 @@ async function createOn(socket: TLSSocket, id: number): Promise<void> {
   assert.match(reply, /^HTTP\/1\.1 200 OK\r\n/);
 }
 
-async function get(url: string, options: object = {}): Promise<string> {
-  const sent = request(url, { ca, agent: false, ...options }).end();
-  const [reply] = await once(sent, 'response');
+async function get(url: string): Promise<string> {
+  const [reply] = await once(request(url, { ca, agent: false }).end(), 'response');
   return text(reply);
 }
 
@@ -186,8 +186,15 @@ test('a start with files that do not fit is an error that names the file', async
 
 test('the port for operators is encrypted by itself, and tells when certificates expire', async (t) => {
   const files = certificateFor('operators');
-  const { opsUrl, plantsUrl } = await start(t, ...flagsFor(files, 'ops-'));
+  const store = await storePath(t);
+  const operator = await storedToken(store, 'alice', { role: 'operate' });
+  const flags = [...oneThread, ...flagsFor(files, 'ops-')];
+  const { opsUrl, plantsUrl } = await startServer(t, store, flags);
   assert.match(plantsUrl, /^http:/);
+  const headers = { 'Content-Type': 'application/json' };
+  const signIn = request(`${opsUrl}api/session`, { ca, agent: false, method: 'POST', headers });
+  const [signedIn] = await once(signIn.end(JSON.stringify({ token: operator })), 'response');
+  assert.match(signedIn.headers['set-cookie'][0], /; Secure$/);
   assert.match(await get(`${opsUrl}readyz`), /^\{"ready":true/);
   const { valid_to: end } = (await connectTo(t, Number(new URL(opsUrl).port))).getPeerCertificate();
   assert.match(
