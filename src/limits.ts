@@ -128,6 +128,8 @@ export const limits = {
     /** `doctor` and the console warn of a token that expires within this time. */
     tokenExpiresSoonMs: 14 * 24 * 3_600 * second,
     tokenCharsMax: 512,
+    /** Of a fixed token that other machines can try. 32 characters of base64 are 192 bits. */
+    fixedTokenCharsMin: 32,
     tokenFileBytesMax: 4 * KiB,
     /** Interval at which a service reads the tokens of its store; after a failed read. */
     refreshMs: second,

@@ -91,7 +91,7 @@ test('every page and heading that the code names is there', () => {
 
 test('every test that a page names is there', () => {
   for (const page of pages.filter((one) => one.startsWith('docs/')))
-    for (const [file] of readPage(page).matchAll(/\btest\/[a-z/-]+\.test\.ts\b/g))
+    for (const [file] of readPage(page).matchAll(/\b(packaging\/)?test\/[a-z/-]+\.test\.ts\b/g))
       assert(existsSync(join(root, file)), `${page}: there is no ${file}`);
 });
 

@@ -144,9 +144,11 @@ test('each unit waits for a disk that is mounted at the folder of the store', ()
   }
 });
 
-test('the sandbox of each unit scores at most 1.5', () => {
-  for (const unit of ['plant-store', 'plant-store-litestream'])
+test('the sandbox of each unit scores at most 1.5, and a crash leaves no core', () => {
+  for (const unit of ['plant-store', 'plant-store-litestream']) {
     run(`systemd-analyze security --no-pager --threshold=15 ${unit}`);
+    assert.equal(run(`systemctl show --property=LimitCORE --value ${unit}`), '0\n');
+  }
 });
 
 test('a command of root names the store of the package, and a line that runs commands on it', () => {

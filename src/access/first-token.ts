@@ -3,6 +3,7 @@ import { nearestExisting } from '../disk/file-system.ts';
 import {
   createFileDurably,
   makeFolderDurably,
+  readOwnFile,
   readSmallFile,
   removeFileDurably,
   UnfitFileError,
@@ -21,11 +22,12 @@ const name = 'first-start';
  * Creates the first token of a store that has never had a token, with the role `create`. The token
  * is written to `path` (mode 0600) and nowhere else. The file is written before the store, and an
  * existing file is used, so that a crash between the two loses nothing, and two services that start
- * together agree on the token. Two services without a common file: the second removes its file.
+ * together agree on the token. A file that others may have written, or can read, is not used: its
+ * token would admit them. Two services without a common file: the second removes its file.
  *
  * @param location of the store, as `Engine.wholeText`
  * @returns whether the store had a token before, or has the token of the file
- * @throws StoreOpenError if `path` cannot be written, or holds something else
+ * @throws StoreOpenError if `path` cannot be written, is not as above, or holds something else
  */
 export async function ensureFirstToken(
   store: TableReader & TableWriter,
@@ -56,10 +58,13 @@ export async function ensureFirstToken(
 function prepareFirstToken(path: string, location: string): { token: string; isNew: boolean } {
   try {
     makeFolderDurably(dirname(path));
-    const isNew = createFileDurably(path, `${generateToken()}\n`, 0o600);
-    const token = readFirstToken(path);
-    if (token !== undefined) return { token, isNew };
+    const made = generateToken();
+    if (createFileDurably(path, `${made}\n`, 0o600)) return { token: made, isNew: true };
+    const token = tokenIn(readOwnFile(path, limits.access.tokenFileBytesMax));
+    if (token !== undefined) return { token, isNew: false };
   } catch (error) {
+    if (error instanceof UnfitFileError)
+      throw new StoreOpenError(`the first token cannot be taken from a file: ${error.message}`);
     const folder = nearestExisting(dirname(path));
     const obstacle =
       obstacleToRoom(folder, limits.access.tokenFileBytesMax) ??
@@ -79,12 +84,16 @@ function prepareFirstToken(path: string, location: string): { token: string; isN
 /** Undefined if the file holds something else. @throws errors of the file system */
 export function readFirstToken(path: string): string | undefined {
   try {
-    const token = readSmallFile(path, limits.access.tokenFileBytesMax).trimEnd();
-    return isGeneratedToken(token) ? token : undefined;
+    return tokenIn(readSmallFile(path, limits.access.tokenFileBytesMax));
   } catch (error) {
     if (error instanceof UnfitFileError) return undefined;
     throw error;
   }
+}
+
+function tokenIn(text: string): string | undefined {
+  const token = text.trimEnd();
+  return isGeneratedToken(token) ? token : undefined;
 }
 
 export async function isTokenAdmitted(store: TableReader, token: string, nowMs: number) {

@@ -1,3 +1,4 @@
+import { excerpt } from '../contract/excerpt.ts';
 import { headerFields } from '../contract/openapi-responses.ts';
 import { type Exchange, type ReplyLines, sendReply } from '../http/exchange.ts';
 import type { Fields, RequestHead } from '../http/request-head.ts';
@@ -17,17 +18,18 @@ export function crossOrigin(origins: readonly string[]) {
   const forOriginOf = (fields: Fields) => linesOf.get(fields.get('origin')?.join() ?? '');
 
   const replyLines: ReplyLines = (fields) => forAll ?? (fields && forOriginOf(fields)) ?? vary;
-  return {
-    replyLines,
-    isPreflight({ method, fields }: RequestHead): boolean {
-      return (
-        method === 'OPTIONS' &&
-        fields.has('origin') &&
-        fields.has('access-control-request-method') &&
-        replyLines(fields) !== vary
-      );
-    },
-  };
+  return { replyLines, allows: (fields: Fields) => replyLines(fields) !== vary };
+}
+
+export function isPreflight({ method, fields }: RequestHead): boolean {
+  return (
+    method === 'OPTIONS' && fields.has('origin') && fields.has('access-control-request-method')
+  );
+}
+
+/** What the log says of a preflight. The page itself learns nothing. */
+export function whyNotAllowed(fields: Fields): string {
+  return `the origin ${excerpt(fields.get('origin')?.join() ?? '')} is not in --cors-origins`;
 }
 
 /** A cache must not give the reply for one origin to another. */

@@ -4,7 +4,7 @@ import { type Exchange, type Handle, sendJson, sendRefusal } from '../http/excha
 import { pathOf } from '../http/grammar.ts';
 import { targetMalformed } from '../http/request-head.ts';
 import { type CreatePlantOptions, createPlant } from './create-plant.ts';
-import { answerPreflight, type CrossOrigin } from './cross-origin.ts';
+import { answerPreflight, type CrossOrigin, isPreflight, whyNotAllowed } from './cross-origin.ts';
 import { asksForHtml, referenceRoutes, sendToPage } from './reference/routes.ts';
 
 export interface RoutesOptions extends CreatePlantOptions {
@@ -41,13 +41,15 @@ export function routes(options: RoutesOptions): Handle {
     const handle = methods.get(method);
     if (handle !== undefined) return handle(exchange, head);
     const allow = [...methods.keys()].join(', ');
-    if (path in calledByPages && cors?.isPreflight(head)) return answerPreflight(exchange, allow);
+    const asksForPage = path in calledByPages && isPreflight(head);
+    if (asksForPage && cors?.allows(head.fields)) return answerPreflight(exchange, allow);
     sendRefusal(
       exchange,
       new Refusal(
         'methodNotAllowed',
         `The method ${excerpt(method)} is not allowed here; use ${allow}.`,
         { Allow: allow },
+        asksForPage ? whyNotAllowed(head.fields) : undefined,
       ),
     );
   };

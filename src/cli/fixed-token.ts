@@ -1,3 +1,4 @@
+import { isThisMachine } from '../access/jwt/rules.ts';
 import { tokenVariable } from '../config/command-line.ts';
 import type { Environment } from '../config/environment.ts';
 import { UsageError } from '../config/values.ts';
@@ -5,23 +6,32 @@ import { readSmallFile, UnfitFileError } from '../disk/files.ts';
 import { limits } from '../limits.ts';
 import { CommandError } from './command.ts';
 
-/** The log warns of a shorter fixed token. 32 characters of base64 are 192 bits. */
-export const fixedTokenChars = 32;
-
-export function fixedToken(file: string | undefined, env: Environment): string | undefined {
-  const { tokenCharsMax: charsMax } = limits.access;
+/** @param host on which clients are served */
+export function fixedToken(
+  file: string | undefined,
+  env: Environment,
+  host: string,
+): string | undefined {
+  const { tokenCharsMax: charsMax, fixedTokenCharsMin: charsMin } = limits.access;
   const fromEnv = env[tokenVariable];
   if (fromEnv !== undefined && file !== undefined) {
     throw new UsageError(`${tokenVariable} and --token-file are both given; remove one of them`);
   }
   const token = file === undefined ? fromEnv : tokenFromFile(file);
-  if (token === undefined || (/^[A-Za-z0-9\-._~+/]+=*$/.test(token) && token.length <= charsMax))
-    return token;
+  if (token === undefined) return undefined;
   const source = file === undefined ? tokenVariable : `the file ${file} of --token-file`;
-  throw new UsageError(
-    `${source} must hold one token: up to ${charsMax} of the characters A-Z a-z 0-9 - . _ ` +
-      '~ + /, then = or nothing',
-  );
+  if (!/^[A-Za-z0-9\-._~+/]+=*$/.test(token) || token.length > charsMax)
+    throw new UsageError(
+      `${source} must hold one token: up to ${charsMax} of the characters A-Z a-z 0-9 - . _ ` +
+        '~ + /, then = or nothing',
+    );
+  if (token.length < charsMin && !isThisMachine(host))
+    throw new UsageError(
+      `the token of ${source} has fewer than ${charsMin} characters, and other machines may ` +
+        `guess the token at --host ${host}; take a longer one, such as "openssl rand -base64 32" ` +
+        'prints, or remove the setting and use "plant-store token create NAME"',
+    );
+  return token;
 }
 
 /** A pipe, such as `<(…)`, is refused: the start would wait for the writer. */

@@ -244,7 +244,7 @@ export class Refusal {
   readonly message: string;
   /** Header fields besides those of the catalogue, or in their place. */
   readonly headers: Readonly<Record<string, string>> | undefined;
-  /** Why the service has failed, for operators. It is not sent. */
+  /** Why, for the log of the operators. It is not sent. */
   readonly cause: string | undefined;
 
   constructor(

@@ -65,7 +65,7 @@ export function removeFileDurably(path: string): void {
   syncFolder(dirname(path));
 }
 
-/** A file is not regular, or too large. The message names the file and says which. */
+/** A file is not as it must be. The message names the file, and says what is wrong. */
 export class UnfitFileError extends Error {
   override readonly name = 'UnfitFileError';
 }
@@ -81,20 +81,76 @@ export const forReading = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
  * the file system
  */
 export function readSmallFile(path: string, bytesMax: number): string {
-  const descriptor = openSync(path, forReading);
+  return readOpened(openSync(path, forReading), (stats) => demandSmall(stats, path, bytesMax));
+}
+
+/**
+ * Reads a small file that only the user of this process can have written and read, and that is no
+ * symbolic link. Windows has neither owners nor modes, and is not checked.
+ *
+ * @throws UnfitFileError, whose message says what to do; errors of the file system
+ */
+export function readOwnFile(path: string, bytesMax: number): string {
+  return readOpened(openItself(path), (stats) => {
+    demandSmall(stats, path, bytesMax);
+    demandOwn(stats, path);
+  });
+}
+
+function readOpened(descriptor: number, demand: (stats: Stats) => void): string {
   try {
-    demandSmall(fstatSync(descriptor), path, bytesMax);
+    demand(fstatSync(descriptor));
     return readFileSync(descriptor, 'utf8');
   } finally {
     closeSync(descriptor);
   }
 }
 
-export async function readSmallFileLater(path: string, bytesMax: number): Promise<string> {
-  await using file = await open(path, forReading);
-  demandSmall(await file.stat(), path, bytesMax);
-  return await file.readFile('utf8');
+function openItself(path: string): number {
+  try {
+    return openSync(path, forReading | (constants.O_NOFOLLOW ?? 0));
+  } catch (error) {
+    if (!isErrno(error, 'ELOOP')) throw error;
+    throw new UnfitFileError(`${path} is a symbolic link; check who has made it, and remove it`);
+  }
 }
+
+function demandOwn({ uid, mode }: Stats, path: string): void {
+  if (!hasModes) return;
+  const userId = process.geteuid?.();
+  const wayOut = 'check who has made it, and remove it, or type';
+  if (uid !== userId)
+    throw new UnfitFileError(
+      `${path} belongs to the user ${uid}, and this program runs as the user ${userId}; ` +
+        `${wayOut} chown ${userId} ${path}`,
+    );
+  if ((mode & 0o066) !== 0)
+    throw new UnfitFileError(
+      `${path} has mode ${modeText(mode)}, so other users can read or write it; ` +
+        `${wayOut} chmod 600 ${path}`,
+    );
+}
+
+/** Four octal digits, as chmod(1) takes them. */
+export function modeText(mode: number): string {
+  return (mode & 0o777).toString(8).padStart(4, '0');
+}
+
+/** As `readSmallFile`, without blocking the thread. */
+export async function readSmallFileLater(path: string, bytesMax: number) {
+  await using file = await open(path, forReading);
+  const stats = await file.stat();
+  demandSmall(stats, path, bytesMax);
+  return { text: await file.readFile('utf8'), isOpenToAll: isOpenToAll(stats) };
+}
+
+/** Whether users may read or write it who are neither its owner nor in its group. */
+function isOpenToAll({ mode }: Stats): boolean {
+  return hasModes && (mode & 0o006) !== 0;
+}
+
+/** Windows has none. */
+const hasModes = process.platform !== 'win32';
 
 function demandSmall(stats: Stats, path: string, bytesMax: number): void {
   if (!stats.isFile())

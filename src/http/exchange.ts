@@ -122,7 +122,7 @@ export function readBody(exchange: Exchange, taker: BodyTaker): void {
   if (exchange.expectsContinue) exchange.owner.continue(exchange);
 }
 
-const json = 'Content-Type: application/json\r\n';
+const json = 'Content-Type: application/json\r\nX-Content-Type-Options: nosniff\r\n';
 
 /** Sends a 200. Like all functions here, does nothing after the first reply. */
 export function sendJson(exchange: Exchange, body: string, lines = ''): void {

@@ -33,13 +33,15 @@ export function fieldOf({ fields }: OperatorRequest, name: string): string | und
   return fields.get(name)?.join(', ');
 }
 
-/** Of every answer that has no others. */
-export const commonHeaders = {
+/** Of every refusal of the engine, which has `nosniff` by itself. */
+export const refusalHeaders = {
   'Cache-Control': 'no-store',
   'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
   'Cross-Origin-Resource-Policy': 'same-origin',
-  'X-Content-Type-Options': 'nosniff',
 };
+
+/** Of every answer that has no others. */
+const commonHeaders = { ...refusalHeaders, 'X-Content-Type-Options': 'nosniff' };
 
 export function sendAnswer(exchange: Exchange, { status, headers, body }: Answer): void {
   sendReply(exchange, status, headerLines({ ...commonHeaders, ...headers }), body);

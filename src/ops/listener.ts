@@ -16,7 +16,7 @@ import { type RequestHead, targetMalformed } from '../http/request-head.ts';
 import type { TlsMaterial } from '../http/tls.ts';
 import { limits } from '../limits.ts';
 import { sharedCounter } from '../threads/shared-counter.ts';
-import { type Answer, commonHeaders, type Handler, sendAnswer } from './answer.ts';
+import { type Answer, type Handler, refusalHeaders, sendAnswer } from './answer.ts';
 import { refuse } from './api/json.ts';
 import type { Probes } from './health/probes.ts';
 import { reused } from './loading.ts';
@@ -59,7 +59,7 @@ export function listenForOperators(options: OperatorListenerOptions): Promise<Li
     handle: routes(options),
     events: options.events,
     requestIdPrefix: newRequestIdPrefix(Date.now()),
-    refusalLines: headerLines(commonHeaders),
+    refusalLines: headerLines(refusalHeaders),
   });
 }
 

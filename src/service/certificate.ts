@@ -12,16 +12,25 @@ export async function readCertificate(files: TlsFiles, nowMs: number) {
   return certificateIn(await readMaterial(files), files, nowMs);
 }
 
-async function readMaterial({ certificate, key }: TlsFiles): Promise<TlsMaterial> {
+async function readMaterial(files: TlsFiles) {
   const read = (path: string) =>
     readSmallFileLater(path, limits.tls.fileBytesMax).catch((error) => {
       throw failed(`cannot read ${path}`, error);
     });
-  return { certificate: await read(certificate), key: await read(key) };
+  const [certificate, key] = [await read(files.certificate), await read(files.key)];
+  // A group may share keys, such as ssl-cert of Debian.
+  const warning = key.isOpenToAll
+    ? `all users of the machine can read or change the key in ${files.key}; type chmod o= ${files.key}`
+    : undefined;
+  return { material: { certificate: certificate.text, key: key.text }, warning };
 }
 
 /** A certificate that fits its key, and is valid now. */
-function certificateIn(material: TlsMaterial, files: TlsFiles, nowMs: number) {
+function certificateIn(
+  { material, warning }: Awaited<ReturnType<typeof readMaterial>>,
+  files: TlsFiles,
+  nowMs: number,
+) {
   const chain = attempt(`${files.certificate} must hold a certificate in PEM`, () =>
     (material.certificate.match(pemCertificate) ?? ['']).map((pem) => new X509Certificate(pem)),
   ) as [X509Certificate, ...X509Certificate[]];
@@ -47,7 +56,7 @@ function certificateIn(material: TlsMaterial, files: TlsFiles, nowMs: number) {
     createSecureContext(tlsOptions(material)),
   );
   const names = certificate.subjectAltName ?? certificate.subject;
-  return { material, names, expiresAtMs: validToDate.getTime(), chain };
+  return { material, warning, names, expiresAtMs: validToDate.getTime(), chain };
 }
 
 const pemCertificate = /-----BEGIN ([A-Z0-9 ]*CERTIFICATE)-----.*?-----END \1-----/gs;
@@ -71,26 +80,34 @@ export type CertificateWatch = Awaited<ReturnType<typeof watchCertificate>>;
  * The certificate of a listener, renewed from its files. Reads the files every
  * `limits.tls.readAgainMs`, and takes up a new certificate. Files that do not fit leave the old
  * certificate in force. A failure is logged when two readings find the failure, because the files
- * are not replaced at one moment.
+ * are not replaced at one moment. A key that all users can read is logged once for each change.
  *
  * One reading at a time: each one that a disk does not return from holds one of Node's threads for
  * files.
  */
 export async function watchCertificate(files: TlsFiles, log: Log) {
   let current = await readCertificate(files, Date.now());
+  let warning: string | undefined;
   let failure: { readonly message: string; readonly isLogged: boolean } | undefined;
   let renew: (material: TlsMaterial) => void = () => undefined;
   let isReading = false;
   let isAsked = false;
 
-  function note(material: TlsMaterial): void {
-    const isSame = isDeepStrictEqual(material, current.material);
+  function warn(isSame: boolean, found: string | undefined): void {
+    if (found !== undefined && !(isSame && warning === found)) log.warn({}, found);
+    warning = found;
+  }
+  warn(false, current.warning);
+
+  function note(read: Awaited<ReturnType<typeof readMaterial>>): void {
+    const isSame = isDeepStrictEqual(read.material, current.material);
     // The same files are looked into again only to tell that the certificate has expired.
     if (!isSame || current.expiresAtMs <= Date.now())
-      current = certificateIn(material, files, Date.now());
+      current = certificateIn(read, files, Date.now());
     failure = undefined;
+    warn(isSame, read.warning);
     if (isSame) return;
-    renew(material);
+    renew(read.material);
     const expires = new Date(current.expiresAtMs).toISOString();
     log.info({ certificate: files.certificate, expires }, 'a new certificate is in force');
   }

@@ -19,6 +19,16 @@ export interface Trace {
   readonly saved?: string;
 }
 
+/** Triggers on the tables of a store in a file, with which no command writes to the store. */
+export interface FoundTriggers {
+  /** A noun, and what it may do. */
+  readonly says: string;
+  /** Statements that drop the triggers. */
+  readonly drop: string;
+  /** A clause. */
+  readonly remedy: string;
+}
+
 /** The store at one location, opened or not. */
 export interface Engine {
   /** Its name in traces (OpenTelemetry, `db.system.name`). */
@@ -55,6 +65,8 @@ export interface Engine {
   openReader(readMs: number): Promise<StoreReader>;
   /** Why the disk may lack what the store holds, as a clause. Undefined without a doubt. */
   doubt(): Promise<string | undefined>;
+  /** Always undefined for a database, where `doctor` makes a test write. @throws StoreOpenError */
+  triggers(): Promise<FoundTriggers | undefined>;
   /** Checks and counts the plants, also while services write. @throws StoreOpenError, StoreError */
   inspect(readMs: number, onProgress: OnProgress): Promise<Inspection>;
   /**

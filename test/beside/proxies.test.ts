@@ -8,9 +8,10 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
 import { type Certificate, makeAuthority } from '../helpers/certificates.ts';
+import { quickHeartbeats, withLimits } from '../helpers/faults.ts';
 import { freePort } from '../helpers/free-port.ts';
 import { blocksOf } from '../helpers/pages.ts';
-import { pause } from '../helpers/pause.ts';
+import { pause, until } from '../helpers/pause.ts';
 import {
   oneThread,
   type RunningServer,
@@ -20,7 +21,7 @@ import {
   token,
 } from '../helpers/program.ts';
 import { skipVisibly } from '../helpers/skips.ts';
-import { storedPlants } from '../helpers/store-file.ts';
+import { lockStore, storedPlants } from '../helpers/store-file.ts';
 
 /* The configurations of the page on proxies, with ports and files of the test. */
 
@@ -46,8 +47,10 @@ const proxies: Readonly<Record<string, (config: string, place: Place) => string[
     const both = readFileSync(files.certificate, 'utf8') + readFileSync(files.key, 'utf8');
     const adapted = config
       .replace('bind :443', `bind 127.0.0.1:${port}`)
-      .replace('/etc/ssl/plants-with-key.pem', write(folder, 'both.pem', both));
-    return ['haproxy', '-db', '-f', write(folder, 'haproxy.cfg', adapted)];
+      .replace('/etc/ssl/plants-with-key.pem', write(folder, 'both.pem', both))
+      .replace('inter 2s', 'inter 100ms');
+    const own = `global\n    stats socket ${folder}/socket\n`;
+    return ['haproxy', '-db', '-f', write(folder, 'haproxy.cfg', own + adapted)];
   },
   caddy(config, { folder, port, files }) {
     const adapted = config
@@ -112,21 +115,52 @@ async function openConnections({ opsUrl }: RunningServer): Promise<number> {
   return Number(/^plant_store_connections (\d+)$/m.exec(metrics)?.[1]);
 }
 
-for (const [name, commandOf] of Object.entries(proxies))
+/** A service, and a proxy in front of it. @param variables of the service */
+async function startBehind(t: TestContext, name: string, variables?: Record<string, string>) {
+  const folder = await temporaryFolder(t);
+  const authority = makeAuthority(folder, 'authority');
+  const names = ['-addext', 'subjectAltName=DNS:plants.example.org'];
+  const files = authority.issue('plants.example.org', names);
+  const [port, servicePort, opsPort] = [await freePort(), await freePort(), await freePort()];
+  const [place, store] = [{ folder, files, port }, await storePath(t)];
+  const flags = [...oneThread, '--port', `${servicePort}`, '--ops-port', `${opsPort}`];
+  const service = await startServer(t, store, flags, variables);
+  const block = blocksOf('docs/operate/proxies.md').find(({ language }) => language === name);
+  const config = block?.text
+    .replace('127.0.0.1:8080', `127.0.0.1:${servicePort}`)
+    .replace('port 8081', `port ${opsPort}`);
+  await startProxy(t, proxies[name]?.(config ?? '', place) ?? [], place);
+  const { create } = clientOf(t, port, readFileSync(authority.root, 'utf8'));
+  return { folder, service, store, flags, create };
+}
+
+test('HAProxy sends creates to a node that is ready, and to no other', async (t) => {
+  if (spawnSync('haproxy', ['-v']).error) return skipVisibly(t, 'needs haproxy');
+  const { folder, store, create } = await startBehind(t, 'haproxy', withLimits(quickHeartbeats));
+  const checked = (says: string) =>
+    until(
+      async () => {
+        const admin = connect(join(folder, 'socket')).end('show stat\n');
+        return (await text(admin)).split('\n').find((line) => line.includes(',node1,')) ?? '';
+      },
+      (line) => / ?L[0-9]\w+/.test(line) && line.includes(says),
+    );
+  assert.match(await checked(''), /,UP,.*,L7OK,200,/);
+  assert.equal((await create('{"id":1,"name":"Alder"}')).status, 200);
+
+  const lock = lockStore(t, store);
+  await checked(',DOWN,');
+  const { status, body } = await create('{"id":2,"name":"Alder"}');
+  assert.deepEqual([status, body.includes('"error"')], [503, false]);
+  lock.release();
+  await checked(',UP,');
+  assert.equal((await create('{"id":2,"name":"Alder"}')).status, 200);
+});
+
+for (const name of Object.keys(proxies))
   test(`through ${name}, creates and refusals pass unchanged, and a restart of the service loses no create`, async (t) => {
     if (spawnSync(name, ['-v']).error) return skipVisibly(t, `needs ${name}`);
-    const folder = await temporaryFolder(t);
-    const authority = makeAuthority(folder, 'authority');
-    const names = ['-addext', 'subjectAltName=DNS:plants.example.org'];
-    const files = authority.issue('plants.example.org', names);
-    const [port, servicePort, store] = [await freePort(), await freePort(), await storePath(t)];
-    const place = { folder, files, port };
-    const flags = [...oneThread, '--port', `${servicePort}`];
-    const service = await startServer(t, store, flags);
-    const block = blocksOf('docs/operate/proxies.md').find(({ language }) => language === name);
-    const config = block?.text.replace('127.0.0.1:8080', `127.0.0.1:${servicePort}`) ?? '';
-    await startProxy(t, commandOf(config, place), place);
-    const { create } = clientOf(t, port, readFileSync(authority.root, 'utf8'));
+    const { service, store, flags, create } = await startBehind(t, name);
     const createMany = (from: number) =>
       Promise.all(
         Array.from({ length: 100 }, (_, index) => create(`{"id":${from + index},"name":"Alder"}`)),

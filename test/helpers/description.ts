@@ -15,6 +15,7 @@ const isError = schemaCheck(document, '#/components/schemas/Error');
 export function assertDescribed({ status, headers, body }: RawReply): void {
   const { headers: fields, content } = described[status] ?? assert.fail(`${status} is unknown`);
   assert.deepEqual([headers.get('content-type')], Object.keys(content));
+  assert.equal(headers.get('x-content-type-options'), 'nosniff');
   assert.deepEqual((status === 200 ? isPlant : isError)(JSON.parse(body)), []);
   for (const name of Object.keys(fields))
     assert(headers.has(name.toLowerCase()), `${status}: ${name}`);

@@ -202,6 +202,7 @@ export function assertRefusal(reply: RawReply, name: ProblemName): string {
 export function assertProblem(reply: RawReply, { code, status, headers }: Problem): string {
   assert.equal(reply.status, status, reply.body);
   assert.equal(reply.headers.get('content-type'), 'application/json');
+  assert.equal(reply.headers.get('x-content-type-options'), 'nosniff');
   const body = JSON.parse(reply.body);
   assert.deepEqual(Object.keys(body).sort(), ['error', 'message']);
   assert.equal(body.error, code, reply.body);

@@ -242,6 +242,48 @@ test('verify tells a store that is damaged, and a missing one', async (t) => {
   await refused(/there is no file .*plants\.db2 to verify/, 'verify', `${store}2`);
 });
 
+test('a trigger makes no backup unsound: verify tells it, and restore leaves it out', async (t) => {
+  const store = await newStore(t, 3);
+  alterStore(
+    store,
+    `CREATE TRIGGER thief AFTER INSERT ON plants BEGIN DELETE FROM plants; END;
+     CREATE TRIGGER "a ""second""" AFTER INSERT ON Tokens BEGIN SELECT 1; END;
+     CREATE TABLE others (id); CREATE TRIGGER theirs AFTER INSERT ON others BEGIN SELECT 1; END`,
+  );
+  const names = 'the trigger thief on plants and the trigger a "second" on Tokens';
+  const does = 'which may change or remove what is stored';
+  failed(
+    await runHere(['verify', ...on(store)]),
+    RegExp(`what was read is sound, but the store has ${names}, ${does}; find`),
+  );
+  const [backup, other] = [join(await temporaryFolder(t), 'backup.db'), await storePath(t)];
+  assert.match(
+    (await done('backup', backup, ...on(store))).stderr,
+    RegExp(`not be recorded in the store: .*${names}`),
+  );
+  assert.match(
+    (await done('verify', backup)).stderr,
+    RegExp(
+      `matches its manifest\\.\nThe backup has ${names}, ${does}\\. "restore" leaves this out\\.\n`,
+    ),
+  );
+
+  const restored = await done('restore', backup, ...on(other));
+
+  assert.match(
+    restored.stderr,
+    RegExp(`The backup has ${names}, ${does}\\. The restored store is without\\.`),
+  );
+  using db = new DatabaseSync(other);
+  const left = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'trigger'").all();
+  assert.deepEqual(
+    left.map(({ name }) => name),
+    ['theirs'],
+  );
+  await done('token', 'create', 'app', ...on(other));
+  assert.equal(storedPlants(other).length, 3);
+});
+
 test('without its manifest a backup is not found good by verify, and restored with a word about it', async (t) => {
   const backup = join(await temporaryFolder(t), 'alone.db');
   copyFileSync(sound, backup);

@@ -8,8 +8,10 @@ import { shareServer } from '../helpers/shared-server.ts';
 const app = 'https://app.example.org';
 const phone = 'capacitor://localhost';
 const spelledOtherwise = `HTTPS://App.example.org:443,${phone}`;
-const off = await shareServer(oneThread);
-const listed = await shareServer([...oneThread, '--cors-origins', spelledOtherwise]);
+/** Otherwise only the first refusals of a second have lines. */
+const flags = [...oneThread, '--log-level', 'debug'];
+const off = await shareServer(flags);
+const listed = await shareServer([...flags, '--cors-origins', spelledOtherwise]);
 const all = await shareServer([...oneThread, '--cors-origins', '*']);
 
 const listedOrigins = [app, phone];
@@ -84,4 +86,25 @@ test('a preflight says what a page may send, and any other OPTIONS gets 405', as
       assert.equal((await send(t, listed(), preflight, origin)).status, 405, `${origin}`);
     for (const server of [off, all]) assert.equal((await send(t, server(), preflight)).status, 405);
   }
+});
+
+test('the log names the origin of a refused preflight and --cors-origins, and the reply does not', async (t) => {
+  const fields = { 'Access-Control-Request-Method': 'POST' };
+  const origin = `https://${'a'.repeat(80)}.example`;
+  const says = `"cause":"the origin \\"${origin.slice(0, 64)}…\\" is not in --cors-origins"`;
+  for (const server of [off(), listed()])
+    for (const [request, isNamed] of [
+      [{ method: 'OPTIONS', fields }, true],
+      [{ method: 'OPTIONS' }, false],
+      [{ method: 'POST', target: '/docs', fields }, false],
+      [{ method: 'PUT', fields }, false],
+    ] as const) {
+      const { status, body, headers } = await send(t, server, request, origin);
+      assert.equal(status, 405);
+      assert(!body.includes('origin'), body);
+      const id = headers.get('x-request-id');
+      const lineIn = (log: string) => log.split('\n').find((line) => line.includes(`${id}`)) ?? '';
+      await server.logged((log) => lineIn(log).endsWith('}'));
+      assert.equal(lineIn(server.stderr()).includes(says), isNamed);
+    }
 });

@@ -71,6 +71,17 @@ test('doctor warns when other users can read the store, and says what to run', a
   assertSound(await diagnose(store));
 });
 
+test('doctor names a trigger on a table of the store, which may take plants away', async (t) => {
+  const store = await newStore(t, 1);
+  alterStore(store, 'CREATE TRIGGER thief AFTER INSERT ON plants BEGIN DELETE FROM plants; END');
+  const { code, lines } = await diagnose(store);
+  assert.match(
+    lines['schema'] ?? '',
+    /^error the store has the trigger thief on plants, .*DROP TRI/,
+  );
+  assert.equal(code, 1);
+});
+
 test('doctor says that tmpfs is memory, and tells when it is nearly full or read-only', async (t) => {
   const small = mounted(t, 'size=6m');
   if (small === undefined) return;

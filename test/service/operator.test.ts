@@ -171,6 +171,8 @@ test('pages of other origins are given nothing, and its own may load nothing fro
   const { opsUrl } = shared;
   const reply = await fetch(`${opsUrl}livez`, { headers: { Origin: 'https://evil.example' } });
   assert.equal(reply.headers.get('access-control-allow-origin'), null);
+  const nothing = "default-src 'none'; frame-ancestors 'none'";
+  assert.equal(reply.headers.get('content-security-policy'), nothing);
   const page = await fetch(opsUrl, { headers: { Origin: 'https://evil.example' } });
   for (const { headers } of [reply, page]) {
     assert.equal(headers.get('cross-origin-resource-policy'), 'same-origin');
@@ -179,7 +181,7 @@ test('pages of other origins are given nothing, and its own may load nothing fro
   assert.equal(page.headers.get('x-frame-options'), 'DENY');
   assert.match(
     page.headers.get('content-security-policy') ?? '',
-    /^default-src 'none'; script-src 'self' 'sha256-[^']+'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'$/,
+    /^default-src 'none'; script-src 'self' 'sha256-[^' ]{44}'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'$/,
   );
   assert.equal(page.headers.get('access-control-allow-origin'), null);
   assert.deepEqual(await (await fetch(`${opsUrl}plants`, { method: 'POST' })).json(), {

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { statSync, symlinkSync } from 'node:fs';
+import { readFileSync, statSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { startServer, temporaryFolder } from '../helpers/program.ts';
-import { on } from '../helpers/run-here.ts';
+import { done, on } from '../helpers/run-here.ts';
 
 /** A service on a store that it has made itself. */
 const store = join(await temporaryFolder({ after }), 'data', 'plants.db');
@@ -28,11 +28,18 @@ test('the service starts when it is called by a link from elsewhere, as npx does
   assert.match(String(printed), /^Plant Store .* is ready/);
 });
 
-test('what the service writes can be read by its own user only', () => {
+test('what the service and its backups write can be read by their own user only, and has no secret but in its file', async (t) => {
   const mode = (path: string) => (statSync(path).mode & 0o777).toString(8);
+  const folder = await temporaryFolder(t);
+  const [backup, restored] = [join(folder, 'backup.db'), join(folder, 'plants.db')];
+  const token = readFileSync(firstToken, 'utf8').trim();
+  await done('backup', backup, ...on(store));
+  await done('restore', backup, ...on(restored));
 
-  const files = [store, `${store}-wal`, `${store}-shm`, firstToken];
-  assert.deepEqual(files.map(mode), ['600', '600', '600', '600']);
+  const withoutSecret = [store, `${store}-wal`, `${store}-shm`, backup, restored];
+  for (const file of [...withoutSecret, firstToken, `${backup}.manifest.json`])
+    assert.equal(mode(file), '600', file);
+  for (const file of withoutSecret) assert(!readFileSync(file).includes(token), file);
   assert.equal(mode(dirname(store)), '750');
 });
 

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { after, test } from 'node:test';
 import { makeSignInLink } from '../../src/access/sessions.ts';
 import { storeLocation } from '../../src/config/store-location.ts';
@@ -24,7 +25,9 @@ for (const [index, [engine, store]] of Object.entries(stores).entries()) {
   async function linkMadeAt(nowMs: number): Promise<string> {
     const location = storeLocation(storeText(store), {});
     await using opened = await openExistingStore(location, limits.cli.lockMs);
-    return (await makeSignInLink(opened, nowMs)).secret;
+    const { secret } = await makeSignInLink(opened, nowMs);
+    assert.match(secret, /^[A-Za-z0-9_-]{43}$/, '256 bits');
+    return secret;
   }
 
   const signIn = (json: object) => ask(server, 'POST api/session', { json });
@@ -40,10 +43,13 @@ for (const [index, [engine, store]] of Object.entries(stores).entries()) {
     const answers = await Promise.all([1, 2, 3, 4].map(() => signIn({ link })));
     const statuses = answers.map(({ status }) => status).toSorted();
     assert.deepEqual(statuses, [200, 401, 401, 401], JSON.stringify(answers));
-    const winner = answers.find(({ status }) => status === 200);
-    assert.equal(await operatorOf(cookieOf(winner ?? assert.fail())), 'command line');
+    const winner = answers.find(({ status }) => status === 200) ?? assert.fail();
+    assert.equal(await operatorOf(cookieOf(winner)), 'command line');
     await server.logged((log) => /"operator":"command line"/.test(log));
     assert(!server.stderr().includes(link));
+    if (engine === 'SQLite')
+      for (const secret of [link, cookieOf(winner).replace(/^.*=/, '')])
+        for (const file of [store, `${store}-wal`]) assert(!readFileSync(file).includes(secret));
 
     const again = await signIn({ link });
     assert.deepEqual([again.status, again.body.error], [401, 40152]);

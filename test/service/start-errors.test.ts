@@ -3,9 +3,12 @@ import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
   chmodSync,
+  chownSync,
+  copyFileSync,
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   statSync,
   symlinkSync,
   truncateSync,
@@ -16,6 +19,8 @@ import { dirname, join, relative } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { Readable } from 'node:stream';
 import { after, describe, test } from 'node:test';
+import { ensureFirstToken } from '../../src/access/first-token.ts';
+import { hashToken } from '../../src/access/opaque-tokens.ts';
 import { parseCommandLine, variableOf } from '../../src/config/command-line.ts';
 import { type FlagName, flags } from '../../src/config/flags.ts';
 import { reservePort } from '../../src/service/reserve-port.ts';
@@ -33,8 +38,16 @@ import {
   token,
 } from '../helpers/program.ts';
 import { on, runHere } from '../helpers/run-here.ts';
-import { alterStore, makeStore, newStore, storedPlants } from '../helpers/store-file.ts';
+import {
+  alterStore,
+  makeStore,
+  newStore,
+  openStoreAt,
+  storedPlants,
+} from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
+
+const nobody = 65_534;
 
 /** One line for the operator that matches, no stack trace, and nothing on standard output. */
 function assertOneLine({ code, stdout, stderr }: Ended, expectedCode: number, line: RegExp): void {
@@ -104,7 +117,7 @@ const badStores: Record<string, { path: string; prepare(folder: string): void; s
     path: 'plants.db',
     prepare(folder) {
       makeStore(join(folder, 'plants.db'));
-      writeFileSync(join(folder, 'first-start.token'), 'no token\n');
+      writeFileSync(join(folder, 'first-start.token'), 'no token\n', { mode: 0o600 });
     },
     says: /first-start\.token should hold the first token, but holds something else; move it away/,
   },
@@ -124,6 +137,72 @@ describe('stores that cannot be used', { concurrency: 2 }, () => {
       if (before !== undefined)
         assert(before.equals(readFileSync(join(folder, path))), 'untouched');
     });
+  }
+});
+
+test('a first token in a file that others can read or have made admits nobody, and the start says what to do', async (t) => {
+  const path = await newStore(t);
+  await using store = await openStoreAt(path);
+  const file = join(dirname(path), 'first-start.token');
+  const hash = hashToken(`ps_${'x'.repeat(43)}`);
+  const ensure = () => ensureFirstToken(store, `sqlite:${path}`, file, Date.now());
+  const refuses = async (says: string) => {
+    const message = new RegExp(`: ${file} ${says}; check who has made it, and remove it`);
+    await assert.rejects(ensure(), { name: 'StoreOpenError', message });
+    assert.equal(await store.findToken(hash), undefined);
+  };
+  writeFileSync(file, `ps_${'x'.repeat(43)}\n`, { mode: 0o600 });
+  for (const mode of ['0640', '0604', '0620', '0602']) {
+    chmodSync(file, Number.parseInt(mode, 8));
+    await refuses(`has mode ${mode}, so other users can read or write it`);
+  }
+  chmodSync(file, 0o600);
+  if (process.geteuid?.() === 0) {
+    chownSync(file, nobody, nobody);
+    await refuses(`belongs to the user ${nobody}, and this program runs as the user 0`);
+    chownSync(file, 0, 0);
+  }
+  renameSync(file, `${file}.real`);
+  symlinkSync(`${file}.real`, file);
+  await refuses('is a symbolic link');
+  renameSync(`${file}.real`, file);
+  assert(await ensure());
+  assert.equal((await store.findToken(hash))?.name, 'first-start');
+});
+
+test('no command writes to a store with a trigger on its tables, and each names the trigger and the way out', async (t) => {
+  const folder = await temporaryFolder(t);
+  const [file, other] = [join(folder, 'plants.ndjson'), join(folder, 'other.db')];
+  writeFileSync(file, '{"id":1,"name":"Alder"}\n');
+  makeStore(other, 1);
+  // A trigger may have the name of a table.
+  const trigger = 'CREATE TRIGGER plants AFTER INSERT ON plants BEGIN DELETE FROM plants; END';
+  for (const [version, commands] of Object.entries({
+    '2.0.0': [['upgrade']],
+    now: [
+      ['upgrade'],
+      ['token', 'create', 'my-app'],
+      ['import', file],
+      ['copy', '--from', `sqlite:${other}`],
+    ],
+  })) {
+    const store = join(folder, `${version}.db`);
+    if (version === 'now') makeStore(store);
+    else copyFileSync(join('test/data', `store-${version}.db`), store);
+    alterStore(store, trigger);
+    const says = `the store at ${store} has the trigger plants on plants, which may change or remove what is stored; find out where this comes from, and remove it: sqlite3 ${store} 'DROP TRIGGER "plants";'\n`;
+    for (const command of commands) {
+      const ended = await runHere([
+        ...command,
+        command[0] === 'copy' ? '--to' : '--store',
+        `sqlite:${store}`,
+      ]);
+      assert.deepEqual(ended, { code: 1, stdout: '', stderr: `plant-store: ${says}` });
+    }
+    assert.deepEqual(
+      readdirSync(folder).filter((name) => name.includes('.schema-')),
+      [],
+    );
   }
 });
 
@@ -157,7 +236,6 @@ test('a command on a store that is not there ends with 1, makes none, and names 
   assert.deepEqual([readFileSync(store, 'utf8'), readdirSync(dirname(store))], ['', ['plants.db']]);
 });
 
-const nobody = 65_534;
 const user = process.getuid?.() === 0 ? { uid: nobody, gid: nobody } : {};
 
 /** The other user may not write to the compile cache of the checkout, and every start would compile. */
@@ -317,6 +395,39 @@ test('a fixed token that no client could send ends serve with 2, and is not show
   writeFileSync(file, token);
   const both = [...serve, '--token-file', file];
   await refused(/PLANT_STORE_TOKEN and --token-file/, 2, both, inVariable(token));
+});
+
+test('a short fixed token ends serve with 2 where other machines may guess it, and is not shown', async (t) => {
+  const folder = await temporaryFolder(t);
+  const [file, short] = [join(folder, 'token'), token.slice(0, 31)];
+  writeFileSync(file, short);
+  const serve = ['serve', '--port', '0', '--new-store', 'never', ...on(join(folder, 'plants.db'))];
+  for (const host of ['0.0.0.0', '::', '127.evil.example.org', 'localhost.example.org', '::2']) {
+    const wayOut = 'take a longer one, such as "openssl rand -base64 32" prints, or remove';
+    const says = (source: string) =>
+      RegExp(`the token of ${source} has fewer than 32 characters.* at --host ${host}; ${wayOut}`);
+    const variable = await runHere([...serve, '--host', host], { PLANT_STORE_TOKEN: short });
+    const flag = await runHere([...serve, '--host', host, '--token-file', file]);
+    assertOneLine(variable, 2, says('PLANT_STORE_TOKEN'));
+    assertOneLine(flag, 2, says(`the file ${file} of --token-file`));
+    for (const { stderr } of [variable, flag]) assert(!stderr.includes(short));
+  }
+  // These end with the next error, that there is no store.
+  const enough = { PLANT_STORE_TOKEN: token.slice(0, 32) };
+  const taken = await runHere([...serve, '--host', '0.0.0.0'], enough);
+  assert.match(taken.stderr, /there is no store at/);
+  for (const host of ['localhost', '127.0.0.1', '127.8.8.8', '::1']) {
+    const { stderr } = await runHere([...serve, '--host', host], { PLANT_STORE_TOKEN: short });
+    assert.match(stderr, /there is no store at/);
+  }
+});
+
+test('a service on a loopback address warns of a short fixed token, and takes it', async (t) => {
+  const variables = { PLANT_STORE_TOKEN: 'short' };
+  const { plantsUrl, stderr } = await startServer(t, await storePath(t), oneThread, variables);
+  const fields = { Authorization: 'Bearer short' };
+  assert.equal((await create(plantsUrl, { id: 1, name: 'Alder' }, fields)).status, 200);
+  assert.match(stderr(), /"warn".*the fixed token is short, and users of this machine may guess/);
 });
 
 /** What is typed wrongly, and what the one line must name: one of each kind. */

@@ -21,6 +21,7 @@ import {
 import { rawRequest } from '../helpers/raw.ts';
 import { failed, on, refused, runHere } from '../helpers/run-here.ts';
 import { testWith } from '../helpers/skips.ts';
+import { storedToken } from '../helpers/stored-token.ts';
 
 const skip = withoutOpenssl();
 const test = testWith({ skip, timeout: 100_000 });
@@ -89,9 +90,8 @@ async function createOn(socket: TLSSocket, id: number): Promise<void> {
   assert.match(reply, /^HTTP\/1\.1 200 OK\r\n/);
 }
 
-async function get(url: string, options: object = {}): Promise<string> {
-  const sent = request(url, { ca, agent: false, ...options }).end();
-  const [reply] = await once(sent, 'response');
+async function get(url: string): Promise<string> {
+  const [reply] = await once(request(url, { ca, agent: false }).end(), 'response');
   return text(reply);
 }
 
@@ -187,8 +187,15 @@ test('a start with files that do not fit is an error that names the file', async
 
 test('the port for operators is encrypted by itself, and tells when certificates expire', async (t) => {
   const files = certificateFor('operators');
-  const { opsUrl, plantsUrl } = await start(t, ...flagsFor(files, 'ops-'));
+  const store = await storePath(t);
+  const operator = await storedToken(store, 'alice', { role: 'operate' });
+  const flags = [...oneThread, ...flagsFor(files, 'ops-')];
+  const { opsUrl, plantsUrl } = await startServer(t, store, flags);
   assert.match(plantsUrl, /^http:/);
+  const headers = { 'Content-Type': 'application/json' };
+  const signIn = request(`${opsUrl}api/session`, { ca, agent: false, method: 'POST', headers });
+  const [signedIn] = await once(signIn.end(JSON.stringify({ token: operator })), 'response');
+  assert.match(signedIn.headers['set-cookie'][0], /; Secure$/);
   assert.match(await get(`${opsUrl}readyz`), /^\{"ready":true/);
   const { valid_to: end } = (await connectTo(t, Number(new URL(opsUrl).port))).getPeerCertificate();
   assert.match(
@@ -223,11 +230,36 @@ test('doctor and healthcheck know the certificates', async (t) => {
   assert.match(await examine(...flagsFor(files)), soon);
   const long = issueFor('long', '20200101000000Z', '20990101000000Z');
   assert.match(await examine(...flagsFor(long, 'ops-')), /"ops-certificate","level":"ok"/);
-  chmodSync(long.key, 0o644);
-  const open = /"warning","says":"all users of the machine can read/;
-  assert.match(await examine(...flagsFor(long)), open);
   const past = issueFor('gone', '20200101000000Z', '20200102000000Z');
   assert.match(await examine(...flagsFor(past)), /"error","says":".*has expired at/);
+});
+
+test('a key that all users can read or change is told by the start, by each renewal and by doctor, and one of a group is not', async (t) => {
+  if (takesNoCode) return t.skip(takesNoCode);
+  const [files, newer] = [certificateFor('open'), certificateFor('open-newer')];
+  chmodSync(files.key, 0o644);
+  const says = `all users of the machine can read or change the key in ${files.key}; type chmod o= ${files.key}`;
+  const flags = [...oneThread, ...flagsFor(files)];
+  const often = withLimits({ tls: { readAgainMs: 10 } });
+  const { stderr, logged } = await startServer(t, await storePath(t), flags, often);
+  const warnings = () => stderr().split(says).length - 1;
+  assert.equal(warnings(), 1);
+  const renewed = async ({ certificate, key }: Certificate) => {
+    const before = stderr().length;
+    writeFileSync(files.certificate, readFileSync(certificate));
+    writeFileSync(files.key, readFileSync(key));
+    await logged((log) => log.slice(before).includes('a new certificate is in force'));
+  };
+  await renewed(newer);
+  assert.equal(warnings(), 2);
+  chmodSync(files.key, 0o660);
+  await renewed(certificateFor('open-newest'));
+  assert.equal(warnings(), 2);
+
+  const examined = async () => (await runHere(['doctor', '--json', ...flagsFor(files)])).stdout;
+  assert(!(await examined()).includes('"key"'));
+  chmodSync(files.key, 0o602);
+  assert((await examined()).includes(`{"check":"key","level":"warning","says":"${says}"}`));
 });
 
 test('handshakes that stand still keep no client away, end the oldest beyond their bound, and end with the service', async (t) => {

@@ -127,15 +127,43 @@ test('sqlite: a disk that is full when the index of the log must grow is waited 
 test('sqlite: a batch that fails half-way is rolled back whole, and the next one works', async (t) => {
   const path = await storePath(t);
   await using store = await openSqliteStore(path, lockMs);
-  alterStore(
-    path,
-    `CREATE TRIGGER refuse_large BEFORE INSERT ON plants WHEN new.name = 'large' BEGIN SELECT RAISE(ABORT, 'large'); END`,
-  );
+  // The least integer has no absolute value.
+  const overflow = "abs(CASE name WHEN 'large' THEN -9223372036854775808 END)";
+  alterStore(path, `CREATE INDEX refuse_large ON plants (${overflow})`);
   await assert.rejects(store.createPlants([alder, { ...alder, id: 2n, name: 'large' }]), {
     name: 'StoreError',
   });
   assert.equal((await store.countMatches({ budgetMs: 1_000 })).plants, 0);
   assert.deepEqual(await store.createPlants([alder]), ['created']);
+});
+
+test('sqlite: a trigger that is made beside an open store stores nothing, and is named until it is gone', async (t) => {
+  const path = await storePath(t);
+  await using store = await openSqliteStore(path, lockMs);
+  assert.deepEqual(await store.createPlants([alder]), ['created']);
+  const yew = { ...alder, id: 2n };
+  for (const does of ['DELETE FROM plants WHERE id = new.id', 'SELECT 1']) {
+    alterStore(path, `CREATE TRIGGER "thief's" AFTER INSERT ON PLANTS BEGIN ${does}; END`);
+    await assert.rejects(store.createPlants([yew]), {
+      failure: 'unavailable',
+      message: `the store has the trigger thief's on PLANTS, which may change or remove what is stored; find out where this comes from, and remove it: sqlite3 ${path} 'DROP TRIGGER "thief'\\''s";'`,
+    });
+    assert.deepEqual(await store.beat(Date.now()), undefined);
+    alterStore(path, `DROP TRIGGER "thief's"`);
+    await assert.rejects(store.createPlants([yew]), {
+      failure: 'unavailable',
+      message: /it is gone/,
+    });
+    assert.deepEqual(storedPlants(path), [[1n, alder.name, alder.tag ?? null]]);
+  }
+  alterStore(
+    path,
+    `CREATE TABLE others (id); CREATE TRIGGER theirs AFTER INSERT ON others BEGIN SELECT 1; END;
+     CREATE VIEW seen AS SELECT * FROM plants;
+     CREATE TRIGGER through INSTEAD OF INSERT ON seen BEGIN SELECT 1; END`,
+  );
+  assert.deepEqual(await store.createPlants([yew]), ['created']);
+  await (await openSqliteStore(path, lockMs)).close();
 });
 
 test('sqlite: what a killed process wrote and had not synced is synced before it can be read', async (t) => {

@@ -88,7 +88,10 @@ async function restoreFile(
       await copyDurably(source, copy, terminal);
       const figures = await soundFigures(source, copy, terminal);
       // The operator means this state, also if later backups have more plants.
-      await sqliteEngine(fileLocation(copy)).noteRestore(Date.now(), figures.digest);
+      const restored = sqliteEngine(fileLocation(copy));
+      const triggers = await restored.noteRestore(Date.now(), figures.digest);
+      if (triggers)
+        terminal.note(`The backup has ${triggers.says}. The restored store is without.`);
       const replaced = await freeName(path);
       return { figures, replaced, wasThere: store.replaceBy(copy, replaced) };
     },

@@ -3,7 +3,7 @@ import { manifestPath } from '../../backup/manifest.ts';
 import { UsageError } from '../../config/values.ts';
 import { limits } from '../../limits.ts';
 import { shellQuoted } from '../../store/command-text.ts';
-import type { StoreLocation } from '../../store/location.ts';
+import { fileLocation, type StoreLocation } from '../../store/location.ts';
 import { commandFor, engineOf } from '../../stores.ts';
 import { CommandError, command, type Terminal } from '../command.ts';
 import { printFigures } from '../terminal/figures.ts';
@@ -39,13 +39,14 @@ async function verifyStore(
   json: boolean,
   terminal: Terminal,
 ): Promise<void> {
-  const { name, inspect, doubt } = engineOf(location);
+  const { name, inspect, doubt, triggers } = engineOf(location);
   const figures = await inspect(limits.cli.readMs, terminal.showProgress);
   terminal.showProgress('');
   if ('fault' in figures)
     throw new CommandError(`the store at ${name} ${figures.fault}; restore it from a backup`);
   printFigures({ file: name }, figures, json, terminal);
-  const says = await doubt();
+  const found = await triggers();
+  const says = (await doubt()) ?? (found && `the store has ${found.says}; ${found.remedy}`);
   if (says !== undefined) throw new CommandError(`what was read is sound, but ${says}`);
   terminal.note(`The store at ${name} is sound.`, 'good');
 }
@@ -60,6 +61,8 @@ async function verifyBackup(file: string, json: boolean, terminal: Terminal): Pr
         'backup has changed',
     );
   terminal.note(`The backup ${file} is sound, and matches its manifest.`, 'good');
+  const triggers = await engineOf(fileLocation(file)).triggers();
+  if (triggers) terminal.note(`The backup has ${triggers.says}. "restore" leaves this out.`);
 }
 
 async function verifyAgainst(

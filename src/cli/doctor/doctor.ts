@@ -1,5 +1,4 @@
 import { X509Certificate } from 'node:crypto';
-import { statSync } from 'node:fs';
 import { getCACertificates, rootCertificates } from 'node:tls';
 import { fetchKeys, IssuerError } from '../../access/jwt/issuer.ts';
 import type { Values } from '../../config/flags.ts';
@@ -91,40 +90,51 @@ const dayMs = 86_400_000;
 async function certificateFindings(
   values: Parameters<typeof tlsFiles>[0],
 ): Promise<NamedFinding[]> {
-  const found: Record<string, Finding> = {};
+  const found: Record<string, Finding | undefined> = {};
   for (const prefix of ['', 'ops-'] as const) {
     const files = tlsFiles(values, prefix);
-    if (files) found[`${prefix}certificate`] = await certificateFinding(files, Date.now());
+    if (files === undefined) continue;
+    const { certificate, key } = await findingsIn(files, Date.now());
+    Object.assign(found, { [`${prefix}certificate`]: certificate, [`${prefix}key`]: key });
   }
   return named(found);
 }
 
-async function certificateFinding(files: TlsFiles, nowMs: number): Promise<Finding> {
+async function findingsIn(
+  files: TlsFiles,
+  nowMs: number,
+): Promise<{ readonly certificate: Finding; readonly key?: Finding | undefined }> {
   const { readCertificate } = await import('../../service/certificate.ts');
   try {
-    const { names, expiresAtMs, chain } = await readCertificate(files, nowMs);
+    const { names, expiresAtMs, chain, warning: says } = await readCertificate(files, nowMs);
     const until = new Date(expiresAtMs).toISOString();
     const found = `${files.certificate} is for ${names}, and expires at ${until}`;
-    const missing = missingIssuer(chain);
-    if (missing !== undefined)
-      return warning(
-        `${files.certificate} lacks the certificate of its issuer, ${missing}`,
-        'append it, or name a file that has both (fullchain.pem of certbot), unless each client ' +
-          'trusts this issuer itself',
-      );
-    if (expiresAtMs - nowMs < limits.tls.expiryWarningDays * dayMs)
-      return warning(found, 'renew the certificate; the service takes up a new file by itself');
-    if ((statSync(files.key).mode & 0o004) !== 0)
-      return warning(
-        `all users of the machine can read the key in ${files.key}`,
-        `run chmod 600 ${files.key}`,
-      );
-    return ok(found);
+    return {
+      certificate: certificateFinding(files.certificate, found, chain, expiresAtMs - nowMs),
+      key: says === undefined ? undefined : { level: 'warning', says },
+    };
   } catch (cause) {
-    if (cause instanceof CertificateError)
-      return error(cause.message, 'the service does not start with these files');
-    throw cause;
+    if (!(cause instanceof CertificateError)) throw cause;
+    return { certificate: error(cause.message, 'the service does not start with these files') };
   }
+}
+
+function certificateFinding(
+  file: string,
+  found: string,
+  chain: readonly X509Certificate[],
+  leftMs: number,
+): Finding {
+  const missing = missingIssuer(chain);
+  if (missing !== undefined)
+    return warning(
+      `${file} lacks the certificate of its issuer, ${missing}`,
+      'append it, or name a file that has both (fullchain.pem of certbot), unless each client ' +
+        'trusts this issuer itself',
+    );
+  return leftMs < limits.tls.expiryWarningDays * dayMs
+    ? warning(found, 'renew the certificate; the service takes up a new file by itself')
+    : ok(found);
 }
 
 /** The issuer, if it is neither in the file nor an authority that this machine trusts. */

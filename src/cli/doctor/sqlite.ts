@@ -8,6 +8,7 @@ import {
   isSpaceLow,
   nearestExisting,
 } from '../../disk/file-system.ts';
+import { modeText } from '../../disk/files.ts';
 import { obstacleTo } from '../../disk/obstacle.ts';
 import { limits } from '../../limits.ts';
 import { sizeText } from '../../quantity-text.ts';
@@ -90,6 +91,8 @@ async function schema({ location, file: stats }: StoreFile): Promise<Finding> {
   }
   try {
     await using store = await openReader(location, limits.cli.readMs);
+    const triggers = await sqliteEngine(location).triggers();
+    if (triggers) return error(`the store has ${triggers.says}`, triggers.remedy);
     return ok(storeText((await store.identity())?.identity));
   } catch (cause) {
     // The message names the way out.
@@ -181,8 +184,7 @@ function folder({ location }: StoreFile): Finding {
 
 function file({ location: { path }, file: stats, userId }: StoreFile): Finding | undefined {
   if (stats === undefined || userId === undefined) return undefined;
-  const mode = (stats.mode & 0o777).toString(8).padStart(4, '0');
-  const figure = `${path} has mode ${mode} and belongs to user ${stats.uid}`;
+  const figure = `${path} has mode ${modeText(stats.mode)} and belongs to user ${stats.uid}`;
   if (!isAllowed(path, constants.R_OK | constants.W_OK))
     return error(`${figure}: the file cannot be written`, `give the file to user ${userId}`);
   if (stats.uid !== userId)

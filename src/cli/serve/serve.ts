@@ -12,7 +12,7 @@ import { type Service, startService } from '../../service/service.ts';
 import { engineOf } from '../../stores.ts';
 import { command, type Terminal } from '../command.ts';
 import { commandsOf } from '../engines.ts';
-import { fixedToken, fixedTokenChars } from '../fixed-token.ts';
+import { fixedToken } from '../fixed-token.ts';
 import { jwtFlags, jwtRules, tlsFiles, tlsFlags } from '../flag-groups.ts';
 import { startError } from './start-error.ts';
 import { type Systemd, systemd } from './systemd.ts';
@@ -148,11 +148,14 @@ function logStart(service: Service, config: ServiceConfig, token: TokenToTry, lo
     log.info({}, `at most ${databaseConnectionsMax} connections to the database${through}`);
   }
   log.info({ version, url, opsUrl, store, token: token.where }, 'ready');
-  if (config.fixedToken !== undefined && config.fixedToken.length < fixedTokenChars) {
+  if (
+    config.fixedToken !== undefined &&
+    config.fixedToken.length < limits.access.fixedTokenCharsMin
+  ) {
     log.warn(
       {},
-      `the fixed token is short and may be guessed; give it ${fixedTokenChars} random ` +
-        'characters or more',
+      'the fixed token is short, and users of this machine may guess it; give it ' +
+        `${limits.access.fixedTokenCharsMin} random characters or more`,
     );
   }
 }
@@ -227,7 +230,7 @@ function serviceConfig(values: ServeValues, env: Environment): Omit<ServiceConfi
     jwt: jwtRules(values),
     basePath: values['base-path'],
     corsOrigins: values['cors-origins'],
-    fixedToken: fixedToken(values['token-file'], env),
+    fixedToken: fixedToken(values['token-file'], env, values.host),
     bodyBytesMax: values['body-limit'],
     queuePlantsMax: limits.store.queuePlantsMax,
     commitMs: values['commit-timeout'],

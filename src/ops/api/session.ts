@@ -107,7 +107,8 @@ function cookieName({ url }: OperatorRequest): string {
 function sessionCookie(request: OperatorRequest, secret: string): string {
   const maxAgeSeconds = limits.access.sessionMs / 1_000;
   const attributes = `Max-Age=${maxAgeSeconds}; Path=/; HttpOnly; SameSite=Strict`;
-  // `Origin` tells whether the browser uses https, which may end at a proxy.
-  const secure = fieldOf(request, 'origin')?.startsWith('https:') ? '; Secure' : '';
-  return `${cookieName(request)}=${secret}; ${attributes}${secure}`;
+  // Where TLS ends at a proxy, `Origin` tells that the browser uses https.
+  const isSecure =
+    request.url.protocol === 'https:' || fieldOf(request, 'origin')?.startsWith('https:');
+  return `${cookieName(request)}=${secret}; ${attributes}${isSecure ? '; Secure' : ''}`;
 }

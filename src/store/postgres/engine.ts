@@ -27,6 +27,7 @@ export function postgresEngine(location: PostgresLocation) {
     join: async (share, options) => (await stores()).joinPostgresStore(location, share, options),
     openReader: async (readMs) => (await stores()).openPostgresReader(location, readMs),
     doubt: async () => undefined,
+    triggers: async () => undefined,
     inspect: async (readMs, onProgress) =>
       (await import('./reader.ts')).inspectPostgres(location, readMs, onProgress),
     backUp: undefined,

@@ -4,11 +4,12 @@ import { backup, DatabaseSync } from 'node:sqlite';
 import { shortOfSpace } from '../../disk/file-system.ts';
 import { makeFile, syncFile } from '../../disk/files.ts';
 import { limits } from '../../limits.ts';
+import type { FoundTriggers } from '../engine.ts';
 import { StoreError } from '../errors.ts';
 import { identityChanges } from '../identity.ts';
 import type { OnProgress } from '../inspection.ts';
 import { openForReading } from './database.ts';
-import { pragma } from './schema.ts';
+import { pragma, triggersIn } from './schema.ts';
 import { runSteps } from './steps.ts';
 import { upgradeSqlite } from './upgrade.ts';
 
@@ -63,14 +64,32 @@ async function copyPages(store: DatabaseSync, copyPath: string, onProgress: OnPr
   }
 }
 
-/** Notes the decision of a restore in its copy of the backup, which is upgraded for that. */
-export async function noteRestore(path: string, atMs: number, digest: string): Promise<void> {
+/**
+ * Notes the decision of a restore in its copy of the backup, which is upgraded for that. Drops the
+ * triggers on its tables, because no service starts on such a store.
+ *
+ * @returns the triggers
+ */
+export async function noteRestore(
+  path: string,
+  atMs: number,
+  digest: string,
+): Promise<FoundTriggers | undefined> {
+  const triggers = dropTriggers(path);
   await upgradeSqlite(path);
   {
     using db = new DatabaseSync(path);
     runSteps(db, identityChanges.noteDecision(atMs, digest));
   }
   sealBackup(path);
+  return triggers;
+}
+
+function dropTriggers(path: string): FoundTriggers | undefined {
+  using db = new DatabaseSync(path);
+  const triggers = triggersIn(db, path);
+  if (triggers) db.exec(triggers.drop);
+  return triggers;
 }
 
 /** Turns a store that no connection has open into one plain file without a WAL, on disk. */

@@ -1,16 +1,18 @@
 import { constants, existsSync, realpathSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
+import { constants as constantsOfSqlite, DatabaseSync } from 'node:sqlite';
 import { nearestExisting } from '../../disk/file-system.ts';
 import { isSystemError, makeFile, makeFolderDurably } from '../../disk/files.ts';
 import { obstacleTo, obstacleToRoom } from '../../disk/obstacle.ts';
 import { limits } from '../../limits.ts';
 import { commandOn, shellQuoted, storeOfPackage } from '../command-text.ts';
-import { StoreOpenError } from '../errors.ts';
+import type { FoundTriggers } from '../engine.ts';
+import { StoreError, StoreOpenError } from '../errors.ts';
 import { defaultStorePath, syncNotesEnding } from '../location.ts';
 import { demandNewest } from '../schema-version.ts';
 import {
   mayBeLackOfRoom,
+  SQLITE_AUTH,
   SQLITE_BUSY,
   SQLITE_CORRUPT,
   SQLITE_FULL,
@@ -20,7 +22,7 @@ import {
 import { makeSyncNotes } from './failed-sync.ts';
 import { openMs, openToRead, type ReadFile, readFailure } from './read-file.ts';
 import { demandSynced } from './repair.ts';
-import { makeTables, refuseSchemaFault, schemaVersionOf } from './schema.ts';
+import { makeTables, refuseSchemaFault, schemaVersionOf, triggersIn } from './schema.ts';
 import { inTransaction, retryWhileBusy } from './write-lock.ts';
 
 /**
@@ -69,9 +71,31 @@ export function openAgain(path: string): DatabaseSync {
   return db;
 }
 
-/** The writer syncs the WAL, and waits for locks, by itself. */
+/**
+ * The writer syncs the WAL, and waits for locks, by itself.
+ *
+ * Another program may make a trigger beside the service. SQLite then compiles each statement again,
+ * and asks whether the statement may do what the trigger does, so it fails (`triggerFailure`). Views
+ * and `WITH` are asked for in the same way, so no statement here may have them. A transaction takes
+ * less than 1 µs more, because BEGIN and COMMIT are compiled each time.
+ */
 function prepareWrites(db: DatabaseSync): void {
   db.exec('PRAGMA synchronous = NORMAL; PRAGMA busy_timeout = 0');
+  db.setAuthorizer((_action, _one, _two, _database, within) =>
+    within === null ? constantsOfSqlite.SQLITE_OK : constantsOfSqlite.SQLITE_DENY,
+  );
+}
+
+/** @returns undefined if no trigger is the cause */
+export function triggerFailure(
+  db: DatabaseSync,
+  path: string,
+  cause: unknown,
+): StoreError | undefined {
+  if (sqliteCode(cause) !== SQLITE_AUTH) return undefined;
+  // Only a read lets the connection see that the trigger is gone.
+  const { says, remedy } = triggersIn(db, path) ?? { says: 'had a trigger', remedy: 'it is gone' };
+  return new StoreError('unavailable', `the store has ${says}; ${remedy}`, { cause });
 }
 
 /** The file of a new store has its tables then, and what a killed process has left in the WAL. */
@@ -181,6 +205,12 @@ export function openForReading(path: string): ReadFile {
     throw noStore(path);
   };
   return opening(path, open, constants.R_OK);
+}
+
+/** As `Engine.triggers`. */
+export function triggersAt(path: string): FoundTriggers | undefined {
+  using file = openForReading(path);
+  return file.read((db) => triggersIn(db, path));
 }
 
 /**

@@ -42,6 +42,7 @@ export function sqliteEngine({ path }: SqliteLocation) {
     join: async (share, { callMs }) => (await stores()).joinSqliteStore(path, share, callMs),
     openReader: async () => (await import('./reader.ts')).openSqliteReader(path),
     doubt: async () => (await import('./failed-sync.ts')).doubtOf(path),
+    triggers: async () => (await import('./database.ts')).triggersAt(path),
     /** Repairs the files after a failed sync. @returns whether the disk lacked pages @throws StoreError */
     repair: async () => (await tasks()).runTask<boolean>({ task: 'repair the store', path }),
     inspect: async (_, onProgress) =>

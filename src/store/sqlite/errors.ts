@@ -8,6 +8,7 @@ const SQLITE_IOERR = 10;
 export const SQLITE_CORRUPT = 11;
 export const SQLITE_FULL = 13;
 const SQLITE_CANTOPEN = 14;
+export const SQLITE_AUTH = 23;
 export const SQLITE_NOTADB = 26;
 
 /** The transaction was rolled back, and a retry may succeed. */

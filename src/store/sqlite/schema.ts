@@ -1,4 +1,7 @@
+import { resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { shellQuoted } from '../command-text.ts';
+import type { FoundTriggers } from '../engine.ts';
 import { StoreOpenError } from '../errors.ts';
 import { newIdentity } from '../identity.ts';
 import { type ReleasedVersions, schemaVersion, unknownVersion } from '../schema-version.ts';
@@ -99,19 +102,53 @@ export function schemaFaultOf(db: DatabaseSync): string | undefined {
   return wrong.length === 0 ? undefined : wrong.join(', ');
 }
 
-/** @throws StoreOpenError if the tables differ from those of the store's version */
+/**
+ * @throws StoreOpenError if the tables differ from those of the store's version, or have triggers
+ */
 export function refuseSchemaFault(db: DatabaseSync, path: string): void {
   const fault = schemaFaultOf(db);
-  if (fault === undefined) return;
-  throw new StoreOpenError(
-    `the tables of the store at ${path} are not those of its version: ${fault}; choose ` +
-      'another file with --store, or put a backup in its place',
-  );
+  if (fault !== undefined)
+    throw new StoreOpenError(
+      `the tables of the store at ${path} are not those of its version: ${fault}; choose ` +
+        'another file with --store, or put a backup in its place',
+    );
+  refuseTriggers(db, path);
+}
+
+/** @throws StoreOpenError */
+export function refuseTriggers(db: DatabaseSync, path: string): void {
+  const found = triggersIn(db, path);
+  if (found) throw new StoreOpenError(`the store at ${path} has ${found.says}; ${found.remedy}`);
+}
+
+/**
+ * The triggers on the tables of a store: the program has none, so somebody else has made them.
+ * Tables of others may have triggers.
+ */
+export function triggersIn(db: DatabaseSync, path: string): FoundTriggers | undefined {
+  // The table stands there as the trigger spells it.
+  const names = [...tables.matchAll(/TABLE IF NOT EXISTS (\w+)/g)].map(([, name]) => `'${name}'`);
+  const triggers = `SELECT name, tbl_name FROM sqlite_schema
+    WHERE type = 'trigger' AND tbl_name COLLATE NOCASE IN (${names})`;
+  const rows = db.prepare(triggers).all();
+  if (rows.length === 0) return undefined;
+  const all = rows.map(({ name, tbl_name: table }) => `the trigger ${name} on ${table}`);
+  const drop = rows
+    .map(({ name }) => `DROP TRIGGER "${`${name}`.replaceAll('"', '""')}";`)
+    .join(' ');
+  return {
+    says: `${all.join(' and ')}, which may change or remove what is stored`,
+    drop,
+    remedy:
+      'find out where this comes from, and remove it: ' +
+      `sqlite3 ${shellQuoted(resolve(path))} ${shellQuoted(drop)}`,
+  };
 }
 
 /** The parts of each table and index, by its name. */
 function schemaOf(db: DatabaseSync): Map<string, string[]> {
-  const rows = db.prepare('SELECT name, sql FROM sqlite_schema').all();
+  // A trigger may have the name of a table.
+  const rows = db.prepare("SELECT name, sql FROM sqlite_schema WHERE type <> 'trigger'").all();
   return new Map(rows.map(({ name, sql }) => [`${name}`, partsOf(`${sql ?? 'an index'}`)]));
 }
 

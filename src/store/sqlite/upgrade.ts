@@ -5,14 +5,19 @@ import { isThere, opening, setDurability } from './database.ts';
 import { rowsOf } from './plant-rows.ts';
 import { openMs } from './read-file.ts';
 import { demandSynced } from './repair.ts';
-import { makeTables, refuseSchemaFault, schemaVersionOf } from './schema.ts';
+import { makeTables, refuseSchemaFault, refuseTriggers, schemaVersionOf } from './schema.ts';
 import { inTransaction } from './write-lock.ts';
 
 /** @returns the version of an older schema; otherwise undefined @throws StoreOpenError, StoreError */
 export async function outdatedSchemaOfSqlite(path: string): Promise<number | undefined> {
   if (!opening(path, () => isThere(path))) return undefined;
   // Not read-only: after a power cut, SQLite may have to roll a change back.
-  const version = await openedOnce(path, (db) => schemaVersionOf(db, path));
+  const version = await openedOnce(path, (db) => {
+    const found = schemaVersionOf(db, path);
+    // Before the backup, which each attempt would make again.
+    refuseTriggers(db, path);
+    return found;
+  });
   return version === 0 || version === schemaVersion ? undefined : version;
 }
 

@@ -3,6 +3,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { setTimeout as delay } from 'node:timers/promises';
 import { identityOf } from '../../disk/files.ts';
 import { StoreError } from '../errors.ts';
+import { triggerFailure } from './database.ts';
 import { storeError } from './errors.ts';
 import { parts, syncPart } from './failed-sync.ts';
 import type { SharedWrites } from './shared-writes.ts';
@@ -73,7 +74,7 @@ export function openWriter(
       if (shared.isLast()) await sync(untilMs);
       return { result, commit };
     } catch (cause) {
-      const error = storeError(cause);
+      const error = triggerFailure(db, path, cause) ?? storeError(cause);
       if (error.failure === 'fatal' && !shared.failure()) shared.failSync(error, path, parts);
       throw error;
     } finally {
