@@ -1,5 +1,5 @@
-import { FairShares } from '../fair-shares.ts';
 import type { SharedCounter } from '../threads/shared-counter.ts';
+import { FairShares } from './fair-shares.ts';
 
 /** A connection, as the other connections of its listener see it. */
 export interface Member {
