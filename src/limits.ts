@@ -29,8 +29,8 @@ export const limits = {
      */
     strangersBytesMax: 32 * MiB,
     clientsBytesMax: 128 * MiB,
-    /** What Linux keeps, besides, for a client that does not read (`net.ipv4.tcp_wmem`). */
-    kernelBytes: 512 * KiB,
+    /** What Linux keeps for a connection that is not read: the most of `net.ipv4.tcp_wmem`. */
+    kernelBytes: 4 * MiB,
     /** Request line and header fields. Trailers and chunk sizes may take as much again. */
     headerBytesMax: 16 * KiB,
     headerFieldsMax: 1_000,

@@ -46,6 +46,7 @@ export class Connection implements Member {
   /** Replies must be sent before another request is read. */
   private isHeldBack = false;
   private isSendPlanned = false;
+  private isEndSent = false;
   private lingerBytesLeft: number = limits.http.lingerBytes;
 
   constructor(socket: Socket, below: Socket, options: ConnectionOptions) {
@@ -79,14 +80,11 @@ export class Connection implements Member {
 
   get heldBytes(): number {
     const bodyBytes = this.arriving?.heldBytes ?? 0;
-    return this.reader.heldBytes + bodyBytes + this.sender.unsentBytes + this.kernelBytes;
-  }
-
-  /** What Linux may keep for a client that does not read. Of clients, only what is certain. */
-  private get kernelBytes(): number {
-    const { kernelBytes } = limits.http;
-    if (this.account === undefined) return Math.min(this.sender.takenBytes, kernelBytes);
-    return this.socket.writableLength >= limits.http.unsentBytes ? kernelBytes : 0;
+    // Linux may keep all that a stranger has got, because strangers need not read.
+    const { takenBytes, unsentBytes } = this.sender;
+    const sentBytes =
+      this.account === undefined ? Math.min(takenBytes, limits.http.kernelBytes) : 0;
+    return this.reader.heldBytes + bodyBytes + unsentBytes + sentBytes;
   }
 
   private receive(chunk: Buffer): void {
@@ -303,14 +301,18 @@ export class Connection implements Member {
     this.deadlines.lift();
     // Counts from when the replies have been sent, which may take longer for large replies.
     const ms = this.mayLeaveReplies ? limits.http.requestMs : limits.http.lingerMs;
-    this.socket.end(() => this.deadlines.limitDiscard(ms));
+    this.socket.end(() => {
+      this.isEndSent = true;
+      this.deadlines.limitDiscard(ms);
+    });
     this.socket.resume();
     this.options.crowd.linger(this);
   }
 
   giveWay(): void {
     // A client that takes no replies gets no further one.
-    if (!this.isOpen || this.isHandling || this.sender.hasUnsent) return this.destroy();
+    const readsNothing = this.mayLeaveReplies || this.sender.hasUnsent;
+    if (!this.isOpen || this.isHandling || readsNothing) return this.destroy();
     if (this.hasNoRequest || this.arriving?.exchange.isOver) return this.linger();
     this.refuse(noRoom);
   }
@@ -332,8 +334,11 @@ export class Connection implements Member {
   }
 
   destroy(): void {
-    if (this.mayLeaveReplies || this.sender.hasUnsent) this.below.resetAndDestroy();
-    else this.socket.destroy();
+    // A reset would fail while the end of the connection is being sent.
+    const mayReset = this.state === 'open' || this.isEndSent;
+    // By itself, it would wait until all is sent.
+    if (mayReset && (this.mayLeaveReplies || this.sender.hasUnsent)) this.below.resetAndDestroy();
+    this.below.destroy();
   }
 
   /** Linux would keep replies that a stranger does not read for minutes, unless it is told to reset. */
