@@ -300,7 +300,9 @@ export class Connection implements Member {
     this.reader.drop();
     this.deadlines.lift();
     // Counts from when the replies have been sent, which may take longer for large replies.
-    const ms = this.mayLeaveReplies ? limits.http.requestMs : limits.http.lingerMs;
+    const { requestMs, lingerMs } = limits.http;
+    // A slow client may still read a large reply, and would lose it to the reset. A stop is brief.
+    const ms = this.mayLeaveReplies && this.listener.phase === 'open' ? requestMs : lingerMs;
     this.socket.end(() => {
       this.isEndSent = true;
       this.deadlines.limitDiscard(ms);

@@ -75,7 +75,7 @@ export class Crowd<M extends Member> {
     const { strangers } = this.options.counters;
     if (this.excess <= 0 || this.endStranger()) return;
     if (strangers.count() > 0) return this.options.askForRoom?.();
-    (this.servedStrangers.oldestOfLargest() ?? this.idlest())?.giveWay();
+    (this.servedStrangers.oldestOfLargest() ?? this.idlest() ?? this.unfinished())?.giveWay();
   }
 
   /** Open connections that are too many. */
@@ -97,6 +97,14 @@ export class Crowd<M extends Member> {
     for (const member of this.members)
       if (member.isIdle && member.idleEndMs < endMs) [idlest, endMs] = [member, member.idleEndMs];
     return idlest;
+  }
+
+  /** The oldest whose request has arrived in part, of the account with the most of these. */
+  private unfinished(): M | undefined {
+    const found = new FairShares<number | undefined, M>(Number.POSITIVE_INFINITY);
+    for (const member of this.members)
+      if (!member.isServed && !member.isIdle) found.set(member, member.account, 1);
+    return found.oldestOfLargest();
   }
 
   add(member: M): void {

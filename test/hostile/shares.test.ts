@@ -164,3 +164,26 @@ tested(
     }
   },
 );
+
+tested(
+  'without an idle connection, one with half a request ends, of the token with the most',
+  async (t) => {
+    const { port, other } = await start(t, { service: { connectionsMax: 8 } }, ...oneThread);
+    const crowd: RawConnection[] = [];
+    for (const secret of [other, token, token, token, token, token, token, token]) {
+      const connection = await connectRaw(t, port);
+      await sendAndWaitUntilRead(connection, createAs(secret, 1).subarray(0, -1));
+      crowd.push(connection);
+    }
+    const newcomer = await connectRaw(t, port);
+    newcomer.send(createAs(other, 2));
+    await assertStatus(newcomer, 200);
+
+    const [first, oldest, ...rest] = crowd as [RawConnection, RawConnection, ...RawConnection[]];
+    assertRefusal(await oldest.reply(), 'overloaded');
+    for (const connection of [first, ...rest]) {
+      connection.send('}');
+      await assertStatus(connection, 200);
+    }
+  },
+);
