@@ -341,6 +341,9 @@ export class Connection implements Member {
     // By itself, it would wait until all is sent.
     if (mayReset && (this.mayLeaveReplies || this.sender.hasUnsent)) this.below.resetAndDestroy();
     this.below.destroy();
+    if (!this.isOpen) return;
+    this.state = 'lingering';
+    this.options.crowd.end(this);
   }
 
   /** Linux would keep replies that a stranger does not read for minutes, unless it is told to reset. */

@@ -114,10 +114,15 @@ export class Crowd<M extends Member> {
 
   /** To be called after each change of what the member shows. */
   update(member: M): void {
+    if (member.account === undefined)
+      this.placeStranger(member, member.isServed ? 'served' : 'waited for');
+    this.hold(member);
+  }
+
+  private hold(member: M): void {
     const { account, network, heldBytes } = member;
-    if (account !== undefined) return this.share(this.heldByClients, member, account, heldBytes);
-    this.placeStranger(member, member.isServed ? 'served' : 'waited for');
-    this.share(this.heldByStrangers, member, network, heldBytes);
+    if (account === undefined) this.share(this.heldByStrangers, member, network, heldBytes);
+    else this.share(this.heldByClients, member, account, heldBytes);
   }
 
   private share<Owner>(shares: FairShares<Owner, M>, member: M, owner: Owner, bytes: number): void {
@@ -149,12 +154,18 @@ export class Crowd<M extends Member> {
     this.heldByStrangers.remove(member);
   }
 
+  /** The connection of the member is no longer open, and is about to be closed. */
+  end(member: M): void {
+    this.recognize(member);
+    this.heldByClients.remove(member);
+    this.options.counters.lingering.add(1, Number.POSITIVE_INFINITY);
+  }
+
   /** The member ends, and waits for the end of its client. */
   linger(member: M): void {
-    this.update(member);
-    this.placeStranger(member, 'gone');
+    this.end(member);
+    this.hold(member);
     this.lingering.add(member);
-    this.options.counters.lingering.add(1, Number.POSITIVE_INFINITY);
     const [oldest] = this.lingering;
     if (this.lingering.size <= this.spare / this.options.threadCount) return;
     this.lingering.delete(oldest as M);

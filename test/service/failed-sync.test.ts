@@ -62,7 +62,8 @@ async function failSync(
   const often = what === 'store' ? withLimits({ sqlite: { checkpointPages: 20 } }) : {};
   const variables = { PLANT_STORE_TOKEN: token, ...often };
   const { child, plantsUrl, stderr } = await startServer(t, store, oneThread, variables);
-  const large = what === 'store' ? await createUntil(plantsUrl, 5_000, 4, 900_000) : [];
+  // Room for more than is written before a checkpoint that waits for a busy machine.
+  const large = what === 'store' ? await createUntil(plantsUrl, 5_000, 8, 900_000) : [];
   const before = [...large, ...(await createUntil(plantsUrl, 0, 20))];
   await whenOpen(store);
   disk.fill();
