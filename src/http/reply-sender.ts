@@ -54,7 +54,7 @@ export class ReplySender {
     return this.last?.isOver === true && this.file === undefined;
   }
 
-  /** Unless the kernel has them. Strings count by characters. */
+  /** Unless the kernel has them. Short texts count by characters. */
   get unsentBytes(): number {
     return this.waitingBytes + this.socket.writableLength;
   }
@@ -63,7 +63,7 @@ export class ReplySender {
     return this.file !== undefined || this.socket.writableLength > 0;
   }
 
-  /** What the kernel has taken since the start of the connection. Strings count by characters. */
+  /** What the kernel has taken since the start of the connection. Short texts count by characters. */
   get takenBytes(): number {
     return this.writtenBytes - this.socket.writableLength;
   }
@@ -108,9 +108,12 @@ export class ReplySender {
     } while (this.sendFile());
   }
 
-  private write(content: string | Uint8Array): void {
-    this.writtenBytes += content.length;
-    this.socket.write(content);
+  private write(content: string | Buffer): void {
+    // Of a long text, the bytes count, which may be three for a character.
+    const isLong = content.length > limits.http.unsentBytes;
+    const written = isLong && typeof content === 'string' ? Buffer.from(content) : content;
+    this.writtenBytes += written.length;
+    this.socket.write(written);
   }
 
   /** Takes replies up to the head of a reply whose body follows. */
