@@ -47,12 +47,15 @@ export class Crowd<M extends Member> {
   private readonly heldByStrangers: FairShares<string, M>;
   private readonly heldByClients: FairShares<number, M>;
   private readonly options: CrowdOptions;
+  private readonly endHandshake: () => boolean;
   /** Connections of all threads that may linger, or wait for another thread to make room. */
   private readonly spare: number;
 
-  constructor(options: CrowdOptions) {
+  /** @param endHandshake ends the oldest handshake of TLS; returns whether there was one */
+  constructor(options: CrowdOptions, endHandshake: () => boolean) {
     const { connectionsMax, strangersBytesMax, clientsBytesMax } = options;
     this.options = options;
+    this.endHandshake = endHandshake;
     this.spare = Math.floor(connectionsMax / 32);
     this.heldByStrangers = new FairShares(strangersBytesMax);
     this.heldByClients = new FairShares(clientsBytesMax);
@@ -75,6 +78,7 @@ export class Crowd<M extends Member> {
     const { strangers } = this.options.counters;
     if (this.excess <= 0 || this.endStranger()) return;
     if (strangers.count() > 0) return this.options.askForRoom?.();
+    if (this.endHandshake()) return;
     (this.servedStrangers.oldestOfLargest() ?? this.idlest() ?? this.unfinished())?.giveWay();
   }
 

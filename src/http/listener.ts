@@ -41,7 +41,7 @@ export type Listener = Awaited<ReturnType<typeof listen>>;
 
 /** Serves HTTP/1.1 on a port. @throws the error of listen(2), such as EADDRINUSE */
 export async function listen(options: ListenerOptions) {
-  const crowd = new Crowd<Connection>(options);
+  const crowd = new Crowd<Connection>(options, () => tls?.endOldest() ?? false);
   const state = createState(options);
   const connectionOptions: ConnectionOptions = {
     ...options,
@@ -52,12 +52,9 @@ export async function listen(options: ListenerOptions) {
     stuckMs: limits.http.requestMs + options.answerMs + limits.http.lingerMs,
   };
 
-  // The others are for open connections.
-  const handshakesMax = Math.min(limits.http.handshakesMax, options.connectionsMax / 2);
   // Without TLS, the code of Node for TLS is not loaded: it takes 8 ms and 3 MB.
   const tls =
-    options.tls &&
-    (await import('./tls.ts')).openTlsLayer(options.tls, handshakesMax, serve, refusePlain);
+    options.tls && (await import('./tls.ts')).openTlsLayer(options.tls, serve, refusePlain);
 
   let accepted = 0;
   function accept(socket: Socket): void {

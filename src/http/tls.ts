@@ -44,14 +44,13 @@ const handshakeRecord = 22;
 
 /**
  * Encrypts connections. A handshake must end within `limits.http.handshakeMs`, and at most
- * `handshakesMax` are under way: slow handshakes do not keep others away.
+ * `limits.http.handshakesMax` are under way: slow handshakes do not keep others away.
  *
  * @param onSecure gets each connection after its handshake, and the connection below
  * @param onPlain gets each connection on which the client does not speak TLS
  */
 export function openTlsLayer(
   material: TlsMaterial,
-  handshakesMax: number,
   onSecure: (socket: Socket, below: Socket) => void,
   onPlain: (socket: Socket) => void,
 ) {
@@ -76,11 +75,21 @@ export function openTlsLayer(
     socket.resume();
   }
 
+  /** @returns whether a handshake was under way */
+  function endOldest(): boolean {
+    for (const [client, { socket }] of handshakes) {
+      handshakes.delete(client);
+      socket.destroy();
+      return true;
+    }
+    return false;
+  }
+
   return {
+    endOldest,
     accept(socket: Socket): void {
       const client = clientOf(socket);
-      if (handshakes.size >= handshakesMax)
-        for (const oldest of handshakes.values().take(1)) oldest.socket.destroy();
+      if (handshakes.size >= limits.http.handshakesMax) endOldest();
       handshakes.set(client, { socket, beganMs: performance.now() });
       socket.on('error', () => socket.destroy());
       socket.once('end', () => handshakes.has(client) && socket.destroy());

@@ -287,3 +287,24 @@ test('handshakes that stand still keep no client away, end the oldest beyond the
   );
   assert.equal(await server.stop(), 0);
 });
+
+test('handshakes that stand still end before the connections of clients', async (t) => {
+  if (takesNoCode) return t.skip(takesNoCode);
+  const few = withLimits({ service: { tlsConnectionsMax: 32 }, http: { handshakeMs: 3_600_000 } });
+  const flags = flagsFor(certificateFor('half'));
+  const { port } = await startServer(t, await storePath(t), flags, few);
+  const clients: TLSSocket[] = [];
+  const join = async () => {
+    clients.push(await connectTo(t, port));
+    await createOn(clients.at(-1) as TLSSocket, 1);
+  };
+  while (clients.length < 14) await join();
+  for (let index = 0; index < 40; index += 1) {
+    const socket = connectPlain(port, '127.0.0.1').resume();
+    socket.on('error', () => undefined);
+    t.after(() => socket.destroy());
+    await once(socket, 'connect');
+  }
+  await join();
+  for (const client of clients) await createOn(client, 1);
+});
