@@ -74,7 +74,7 @@ export const limits = {
     /** HTTP threads on a machine with many cores. Default of `--http-threads`. */
     httpThreadsAuto: 4,
     connectionsMax: 20_000,
-    /** A connection with TLS takes 60 KiB more. */
+    /** A connection with TLS takes 45 KiB more. */
     tlsConnectionsMax: 3_000,
     /** The service does not start with file descriptors for fewer connections. */
     connectionsMin: 8,

@@ -160,8 +160,7 @@ export class Crowd<M extends Member> {
 
   /** The connection of the member is no longer open, and is about to be closed. */
   end(member: M): void {
-    this.recognize(member);
-    this.heldByClients.remove(member);
+    this.forget(member);
     this.options.counters.lingering.add(1, Number.POSITIVE_INFINITY);
   }
 
@@ -176,9 +175,13 @@ export class Crowd<M extends Member> {
     oldest?.destroy();
   }
 
-  remove(member: M, hasLingered: boolean): void {
+  private forget(member: M): void {
     this.recognize(member);
     this.heldByClients.remove(member);
+  }
+
+  remove(member: M, hasLingered: boolean): void {
+    this.forget(member);
     this.members.delete(member);
     this.lingering.delete(member);
     if (hasLingered) this.options.counters.lingering.take(1);

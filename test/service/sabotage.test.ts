@@ -149,6 +149,7 @@ test('a checkpoint does not begin the WAL again when its index is removed: anoth
     const server = await startSabotaged(t, 'index is removed during a checkpoint');
     const before = walSalt(server.store);
     server.sabotage();
+    // The last create finds no service.
     for (let id = 2; server.child.exitCode === null; id += 1)
       await create(server.plantsUrl, plant(id)).catch(() => undefined);
     await assertEndsByItself(server, /plants.db is whole again/);

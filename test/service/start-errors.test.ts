@@ -140,7 +140,7 @@ describe('stores that cannot be used', { concurrency: 2 }, () => {
   }
 });
 
-test('a first token in a file that others can read or have made admits nobody, and the start says what to do', async (t) => {
+test('a first token in a file that others can read or have made admits no client, and the start says what to do', async (t) => {
   const path = await newStore(t);
   await using store = await openStoreAt(path);
   const file = join(dirname(path), 'first-start.token');
