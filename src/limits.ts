@@ -285,6 +285,14 @@ export const limits = {
     /** The whole upgrade, which builds an index of all plants. */
     upgradeStepMs: 600 * second,
     pageRows: 5_000,
+    /** In a transaction with plants that the database refuses, all tries to find these plants. */
+    savepointsMax: 64,
+    /** Refused plants that a thread remembers, each with a reason of 300 bytes, for this time. */
+    refusedMax: 1_000,
+    refusedMs: 5 * second,
+    /** Interval of the test writes of a running service; interval after one that has failed. */
+    testWriteMs: 10 * second,
+    testTextChars: 8_000,
     /** With more plants, VALUES is the slower statement for Citus. */
     citusRowsMax: 1_000,
     snapshotIdleMs: 10 * 60 * second,

@@ -1,6 +1,6 @@
 import type { ProblemName } from '../contract/problems.ts';
 
-type Outcome = 'created' | 'same' | 'taken' | 'failed';
+type Outcome = 'created' | 'same' | 'taken' | 'refused' | 'failed';
 
 /** What became of the requests of a token, or of a subject, on one thread since its last report. */
 export interface RequestCounts extends Record<Outcome, number> {
@@ -43,7 +43,16 @@ export class Tally {
   private begin(): RequestCounts {
     const { id, name } = this;
     this.changed.push(this);
-    this.counts = { id, name, created: 0, same: 0, taken: 0, failed: 0, refusals: new Map() };
+    this.counts = {
+      id,
+      name,
+      created: 0,
+      same: 0,
+      taken: 0,
+      refused: 0,
+      failed: 0,
+      refusals: new Map(),
+    };
     return this.counts;
   }
 }

@@ -1,6 +1,6 @@
 import type { Access, Caller } from '../access/access.ts';
 import { type RateLimiter, rateText } from '../access/rate-limit.ts';
-import { idTaken, parseNewPlant, plantBody } from '../contract/plant.ts';
+import { idTaken, parseNewPlant, plantBody, plantRefused } from '../contract/plant.ts';
 import { Refusal } from '../contract/problems.ts';
 import { refuseContent } from '../http/content-headers.ts';
 import {
@@ -14,14 +14,9 @@ import {
 } from '../http/exchange.ts';
 import type { RequestHead } from '../http/request-head.ts';
 import { numberText } from '../quantity-text.ts';
-import type {
-  CommitQueue,
-  Offer,
-  Settlement,
-  Transaction,
-  WaitingPlant,
-} from '../store/commit-queue.ts';
+import type { CommitQueue, Offer, Transaction, WaitingPlant } from '../store/commit-queue.ts';
 import { causeOf, StoreError } from '../store/errors.ts';
+import type { CreateOutcome, Settlement } from '../store/plants.ts';
 import type { Rate } from '../store/tokens.ts';
 import { authenticateCreate, refuseRole } from './authorization.ts';
 import type { CreateObserver, Observe } from './observer.ts';
@@ -130,9 +125,14 @@ class Create implements BodyTaker, WaitingPlant {
   }
 
   settle(settlement: Settlement, transaction: Transaction | undefined): void {
-    const hasFailed = settlement instanceof StoreError;
-    const failure = hasFailed ? settlement.failure : undefined;
-    this.observer.settled(hasFailed ? 'failed' : settlement, transaction, failure);
+    const failure = settlement instanceof StoreError ? settlement.failure : undefined;
+    if (failure === 'refused') this.observer.settled('refused', transaction, undefined);
+    else
+      this.observer.settled(
+        failure ? 'failed' : (settlement as CreateOutcome),
+        transaction,
+        failure,
+      );
     catchDefect(this.exchange, () => this.answer(settlement));
   }
 
@@ -145,6 +145,8 @@ class Create implements BodyTaker, WaitingPlant {
       case 'taken':
         return sendRefusal(this.exchange, idTaken(this.id));
       default:
+        if (settlement.failure === 'refused')
+          return sendRefusal(this.exchange, plantRefused(settlement.message));
         if (settlement.failure === 'defect') return sendDefect(this.exchange, settlement);
         // The plant may be stored.
         return sendRefusal(this.exchange, unavailable(settlement));

@@ -8,13 +8,13 @@ export interface CreateObserver {
   received?(): void;
   queued?(): void;
   /**
-   * The plant is durable, or its transaction has failed. A refusal or a 200 follows.
+   * The plant is durable or refused, or its transaction has failed. A refusal or a 200 follows.
    *
    * @param transaction undefined if no transaction has taken the plant
-   * @param failure undefined if the transaction has not failed
+   * @param failure undefined unless the outcome is `failed`
    */
   settled(
-    outcome: CreateOutcome | 'failed',
+    outcome: CreateOutcome | 'refused' | 'failed',
     transaction: Transaction | undefined,
     failure: string | undefined,
   ): void;

@@ -72,6 +72,11 @@ export function idTaken(id: bigint): Refusal {
   return new Refusal('idTaken', `The id ${id} belongs to a plant with another name or tag.`);
 }
 
+/** @param cause the constraint, for operators */
+export function plantRefused(cause: string): Refusal {
+  return new Refusal('plantRefused', undefined, undefined, cause);
+}
+
 export function plantBody(plant: Plant): string {
   return JSON.stringify({ name: plant.name, tag: plant.tag });
 }

@@ -67,6 +67,16 @@ export const problems = withStatus({
     remedy: 'Choose another `id`. To retry a create, send the same `name` and `tag` again.',
     example: 'The id 7 belongs to a plant with another name or tag.',
   },
+  plantRefused: {
+    code: 40007,
+    when:
+      'The store does not take this plant: its operator has set a constraint, such as a longest ' +
+      '`name`. The `id` is not stored.',
+    remedy: 'Change the `name` or the `tag`; the operator of the service knows the constraint.',
+    example:
+      'This store does not take this plant: a constraint of its operator refuses the name or the ' +
+      'tag. Nothing was stored.',
+  },
   authorizationMalformed: {
     code: 40005,
     when:

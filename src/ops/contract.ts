@@ -73,7 +73,7 @@ export interface Overview extends Readiness {
     readonly plants: number | null;
   };
   readonly backup: Backup | null;
-  readonly creates: Readonly<Record<'created' | 'same' | 'taken' | 'failed', Tally>>;
+  readonly creates: Readonly<Record<'created' | 'same' | 'taken' | 'refused' | 'failed', Tally>>;
   /** All refusals of this service, also of taken and failed creates. */
   readonly refused: Tally;
   readonly attention: readonly Matter[];

@@ -60,6 +60,7 @@ export async function startService(
   const store = starting.use(
     await openStore(config.store, config.commitMs, config.acceptsLostCommits, database.mainThread),
   );
+  for (const says of await store.testWrite()) log.warn({}, says);
   // The heartbeats of this service begin with the operators' listener.
   const lastBeatMs = await store.lastBeat();
   const { wholeText, firstTokenFile } = engineOf(config.store);

@@ -3,10 +3,7 @@ import { intervalText } from '../quantity-text.ts';
 import type { SharedCounter } from '../threads/shared-counter.ts';
 import { setDeadline } from './deadline.ts';
 import { StoreError } from './errors.ts';
-import type { CreateOutcome, PlantToCreate } from './plants.ts';
-
-/** The result for a plant. After a `StoreError` the plant may be stored or not. */
-export type Settlement = CreateOutcome | StoreError;
+import type { PlantToCreate, Settlement } from './plants.ts';
 
 /** Whether a plant was accepted. With `full` and an error it is certainly not stored. */
 export type Offer = 'queued' | 'full' | StoreError;
@@ -32,7 +29,7 @@ export interface Transaction {
 
 export type CommitQueue = ReturnType<typeof createCommitQueue>;
 
-type Outcomes = readonly CreateOutcome[] | StoreError;
+type Settlements = readonly Settlement[] | StoreError;
 
 interface Batch extends Transaction {
   /** Time of the first plant. */
@@ -63,7 +60,7 @@ interface Batch extends Transaction {
  * @param held totals over the queues of all threads
  */
 export function createCommitQueue(
-  commit: (plants: readonly PlantToCreate[]) => Promise<readonly CreateOutcome[]>,
+  commit: (plants: readonly PlantToCreate[]) => Promise<readonly Settlement[]>,
   bounds: Readonly<Record<'queuePlantsMax' | 'commitMs' | 'batchesMax', number>>,
   held: Readonly<Record<'queuedPlants' | 'queuedBytes', SharedCounter>>,
 ) {
@@ -155,13 +152,13 @@ export function createCommitQueue(
       .catch((cause) =>
         cause instanceof StoreError ? cause : new StoreError('defect', `${cause}`, { cause }),
       )
-      .then((outcomes) => {
+      .then((settlements) => {
         cancel();
-        end(batch, outcomes);
+        end(batch, settlements);
       });
   }
 
-  function end(batch: Batch, outcomes: Outcomes): void {
+  function end(batch: Batch, settlements: Settlements): void {
     const nowMs = performance.now();
     const tookMs = nowMs - batch.startedMs;
     const waitsForClients =
@@ -174,7 +171,7 @@ export function createCommitQueue(
         endMs: nowMs + tookMs / 2,
         pauseMs: Math.min(tookMs / 4, limits.store.clientsPauseMs),
       };
-      settle(batch.plants, outcomes, batch);
+      settle(batch.plants, settlements, batch);
     }
     underWay.delete(batch);
     state = 'idle';
@@ -182,7 +179,7 @@ export function createCommitQueue(
     if (gathered.length > 0) start();
     if (batch.isOverdue) overdue -= 1;
     // The next transaction starts before the replies, so that the disk does not wait for them.
-    else if (!waitsForClients) settle(batch.plants, outcomes, batch);
+    else if (!waitsForClients) settle(batch.plants, settlements, batch);
   }
 
   function giveUp(batch: Batch): void {
@@ -195,12 +192,12 @@ export function createCommitQueue(
 
   function settle(
     plants: readonly WaitingPlant[],
-    outcomes: Outcomes,
+    settlements: Settlements,
     transaction: Transaction | undefined,
   ): void {
     free(plants);
     for (let index = 0; index < plants.length; index += 1) {
-      const settlement = outcomes instanceof StoreError ? outcomes : outcomes[index];
+      const settlement = settlements instanceof StoreError ? settlements : settlements[index];
       plants[index]?.settle(settlement as Settlement, transaction);
     }
   }

@@ -1,10 +1,11 @@
 /**
  * Why a call failed. `unavailable`: the store cannot do this now; a retry may succeed. Nothing was
- * changed, unless the connection to the database was lost meanwhile. `fatal`: what the store holds
+ * changed, unless the connection to the database was lost meanwhile. `refused`: the database does
+ * not take this one plant, for its content. `fatal`: what the store holds
  * is uncertain until the store is opened again; every later call is refused. `defect`: a mistake in
  * this program.
  */
-export type StoreFailure = 'unavailable' | 'fatal' | 'defect';
+export type StoreFailure = 'unavailable' | 'refused' | 'fatal' | 'defect';
 
 export class StoreError extends Error {
   readonly failure: StoreFailure;

@@ -1,10 +1,17 @@
 import type { NewPlant } from '../contract/plant.ts';
+import type { StoreError } from './errors.ts';
 
 /**
  * Outcome of a create. `created`: the plant is new. `same`: the store holds an equal plant.
  * `taken`: the id belongs to a plant with another name or tag. Only `created` writes.
  */
 export type CreateOutcome = 'created' | 'same' | 'taken';
+
+/**
+ * The result for one plant of several. After a `StoreError` with the failure `refused` the plant is
+ * not stored; after another, the plant may be stored.
+ */
+export type Settlement = CreateOutcome | StoreError;
 
 /** A plant to create. `createdBy` is the id of the token: 0 is the fixed token, -1 `import`. */
 export interface PlantToCreate extends NewPlant {

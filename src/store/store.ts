@@ -1,7 +1,7 @@
 import type { Worker } from 'node:worker_threads';
 import type { Measures, writerLayout } from '../threads/measures.ts';
 import type { StoreIdentity } from './identity.ts';
-import type { CopiedPlant, CreateOutcome, PlantReader, PlantToCreate } from './plants.ts';
+import type { CopiedPlant, PlantReader, PlantToCreate, Settlement } from './plants.ts';
 import type { TableReader, TableWriter } from './small-tables.ts';
 
 /** Reads a store, also while services run on it. Closing it twice is safe. */
@@ -24,11 +24,14 @@ export interface Store extends StoreReader, TableWriter {
    * Creates the plants in one transaction, in their order. An id may occur more than once. A plant
    * of another store keeps its time.
    *
-   * @returns an outcome for each plant, in the same order
+   * @returns a settlement for each plant, in the same order
    * @throws StoreError: no plant was created, or the result of the transaction is unknown
    */
-  createPlants(plants: readonly (PlantToCreate | CopiedPlant)[]): Promise<readonly CreateOutcome[]>;
-  /** Tests whether the store takes writes, with a small one. */
+  createPlants(plants: readonly (PlantToCreate | CopiedPlant)[]): Promise<readonly Settlement[]>;
+  /**
+   * Tests whether the store takes writes, with a small one; a database also as `testWrite`, from
+   * time to time. Until such a test passes again, no thread creates plants.
+   */
   beat(atMs: number): Promise<void>;
 }
 
@@ -43,6 +46,13 @@ export interface StoreShare {
 /** A store that several threads of the process use. */
 export interface SharedStore extends Store {
   readonly isNew: boolean;
+  /**
+   * Tries plants of several kinds in a transaction that is rolled back.
+   *
+   * @returns warnings: kinds of plants that a database refuses
+   * @throws StoreOpenError if a database does not store plants as they are sent; StoreError
+   */
+  testWrite(): Promise<readonly string[]>;
   /**
    * The other thread must close its store before this one is closed. If the thread ends during a
    * transaction, the store fails.

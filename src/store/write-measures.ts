@@ -7,7 +7,7 @@ import {
   secondsBounds,
   writerLayout,
 } from '../threads/measures.ts';
-import type { CreateOutcome } from './plants.ts';
+import type { Settlement } from './plants.ts';
 import type { StoreShare } from './store.ts';
 
 type WriterMeasures = Measures<typeof writerLayout>;
@@ -28,11 +28,11 @@ export function openShares(memory: SharedArrayBuffer) {
 /** Measures a transaction that creates plants, and has just begun. */
 export async function measured(
   { commitSeconds, batchPlants }: WriterMeasures,
-  transaction: Promise<readonly CreateOutcome[]>,
-): Promise<readonly CreateOutcome[]> {
+  transaction: Promise<readonly Settlement[]>,
+): Promise<readonly Settlement[]> {
   const startedMs = performance.now();
-  const outcomes = await transaction;
+  const settlements = await transaction;
   observe(commitSeconds, secondsBounds, (performance.now() - startedMs) / 1_000);
-  observe(batchPlants, plantsBounds, outcomes.length);
-  return outcomes;
+  observe(batchPlants, plantsBounds, settlements.length);
+  return settlements;
 }

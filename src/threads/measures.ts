@@ -26,6 +26,7 @@ export const httpThreadLayout = {
   created: 1,
   same: 1,
   taken: 1,
+  refused: 1,
   failed: 1,
   /** By problem, in the order of the catalogue, with room for more. */
   refusals: 64,

@@ -1,11 +1,12 @@
 import { setImmediate } from 'node:timers/promises';
 import { isSamePlant, type NewPlant } from '../contract/plant.ts';
 import { limits } from '../limits.ts';
+import { StoreError } from '../store/errors.ts';
 import { openDigest, type PlantFigures } from '../store/inspection.ts';
 import type { CopiedPlant, CreateOutcome, PlantReader, PlantSnapshot } from '../store/plants.ts';
 import type { Store } from '../store/store.ts';
 import { forgottenId } from '../store/tokens.ts';
-import { retryWhileUnavailable } from './retry.ts';
+import { createAtLast } from './retry.ts';
 
 export interface IdSample {
   count: number;
@@ -58,9 +59,13 @@ export async function copyPlants(
   const underWay = new Set<Promise<void>>();
 
   async function write(plants: readonly CopiedPlant[]): Promise<void> {
-    const outcomes = await retryWhileUnavailable(() => target.createPlants(plants), onWait, waitMs);
-    for (const [index, { id }] of plants.entries())
-      countOutcome(counts, id, outcomes[index] as CreateOutcome);
+    const outcomes = await createAtLast(target, plants, onWait, waitMs);
+    for (const [index, { id }] of plants.entries()) {
+      const outcome = outcomes[index] as (typeof outcomes)[number];
+      if (typeof outcome === 'object')
+        throw new StoreError('refused', `the target refuses the plant ${id}: ${outcome.reason}`);
+      countOutcome(counts, id, outcome);
+    }
   }
 
   let seen = 0;

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { idTaken, type NewPlant } from '../contract/plant.ts';
+import { idTaken, type NewPlant, plantRefused } from '../contract/plant.ts';
 import { problems, Refusal } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
 import type { CreateOutcome } from '../store/plants.ts';
@@ -7,7 +7,7 @@ import type { Store } from '../store/store.ts';
 import { importId } from '../store/tokens.ts';
 import type { Entry, PlantFileReader } from './format.ts';
 import type { RawRecord } from './record-cutter.ts';
-import { retryWhileUnavailable } from './retry.ts';
+import { createAtLast, type RefusedPlant } from './retry.ts';
 
 export interface ImportCounts {
   created: number;
@@ -65,18 +65,15 @@ async function createAll(entries: readonly Entry[], counts: ImportCounts, option
   const plants = entries
     .map(({ plant }) => plant)
     .filter((plant): plant is NewPlant => !(plant instanceof Refusal));
-  const create = () =>
-    options.store.createPlants(
-      plants.map(({ id, name, tag }) => ({ id, name, tag, createdBy: importId })),
-    );
-  const outcomes = plants.length === 0 ? [] : await retryWhileUnavailable(create, options.onWait);
+  const created = plants.map(({ id, name, tag }) => ({ id, name, tag, createdBy: importId }));
+  const outcomes = await createAtLast(options.store, created, options.onWait);
   const refused: RefusedRecord[] = [];
   let settled = 0;
   for (const { record, plant } of entries) {
     const refusal =
       plant instanceof Refusal
         ? plant
-        : refusalOf(plant, outcomes[settled++] as CreateOutcome, counts);
+        : refusalOf(plant, outcomes[settled++] as CreateOutcome | RefusedPlant, counts);
     if (refusal === undefined) continue;
     const { code } = problems[refusal.problem];
     counts.refused.set(code, (counts.refused.get(code) ?? 0) + 1);
@@ -85,7 +82,8 @@ async function createAll(entries: readonly Entry[], counts: ImportCounts, option
   return refused;
 }
 
-function refusalOf({ id }: NewPlant, outcome: CreateOutcome, counts: ImportCounts) {
+function refusalOf({ id }: NewPlant, outcome: CreateOutcome | RefusedPlant, counts: ImportCounts) {
+  if (typeof outcome === 'object') return plantRefused(outcome.reason);
   if (outcome === 'taken') return idTaken(id);
   counts[outcome] += 1;
   return undefined;

@@ -1,22 +1,58 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { limits } from '../limits.ts';
 import { StoreError } from '../store/errors.ts';
+import type { CopiedPlant, PlantToCreate, Settlement } from '../store/plants.ts';
+import type { Store } from '../store/store.ts';
 
-/** Retries while the store is unavailable, as a client does after 503. @param onWait told once */
-export async function retryWhileUnavailable<T>(
-  create: () => Promise<T>,
+type Final = Exclude<Settlement, StoreError> | RefusedPlant;
+
+/** Why the store refuses a plant, for its content. */
+export interface RefusedPlant {
+  readonly reason: string;
+}
+
+/**
+ * Creates plants, and retries while the store does not take them now, as a client does after 503.
+ *
+ * @param onWait told once
+ * @returns for each plant, in the same order
+ * @throws StoreError once the store has taken none of the rest for `waitMs`
+ */
+export async function createAtLast(
+  store: Pick<Store, 'createPlants'>,
+  plants: readonly (PlantToCreate | CopiedPlant)[],
   onWait: (why: string) => void,
   waitMs: number = limits.transfer.importWaitMs,
-): Promise<T> {
-  const deadline = performance.now() + waitMs;
-  for (let isFirst = true; ; isFirst = false) {
+): Promise<readonly Final[]> {
+  const settled = new Map<PlantToCreate, Final>();
+  let left = plants;
+  let deadlineMs = performance.now() + waitMs;
+  for (let hasWaited = false; left.length > 0; ) {
+    let failure: StoreError | undefined;
     try {
-      return await create();
+      const settlements = await store.createPlants(left);
+      const before = left;
+      left = before.filter((plant, index) => {
+        const settlement = settlements[index] as Settlement;
+        if (!(settlement instanceof StoreError)) settled.set(plant, settlement);
+        else if (settlement.failure === 'refused')
+          settled.set(plant, { reason: settlement.message });
+        else
+          failure = new StoreError('unavailable', `the plant ${plant.id}: ${settlement.message}`);
+        return !settled.has(plant);
+      });
+      if (left.length < before.length) {
+        deadlineMs = performance.now() + waitMs;
+        continue;
+      }
     } catch (error) {
-      const mayPass = error instanceof StoreError && error.failure === 'unavailable';
-      if (!mayPass || performance.now() > deadline) throw error;
-      if (isFirst) onWait(error.message);
-      await sleep(limits.transfer.importRetryMs);
+      if (!(error instanceof StoreError) || error.failure !== 'unavailable') throw error;
+      failure = error;
     }
+    if (failure === undefined || performance.now() > deadlineMs) throw failure;
+    if (!hasWaited) onWait(failure.message);
+    hasWaited = true;
+    await sleep(limits.transfer.importRetryMs);
   }
+  return plants.map((plant) => settled.get(plant) as Final);
 }

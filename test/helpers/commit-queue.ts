@@ -1,5 +1,6 @@
 import { EventEmitter, once } from 'node:events';
-import { createCommitQueue, type Settlement } from '../../src/store/commit-queue.ts';
+import { createCommitQueue } from '../../src/store/commit-queue.ts';
+import type { Settlement } from '../../src/store/plants.ts';
 import type { Store } from '../../src/store/store.ts';
 import { sharedCounter } from '../../src/threads/shared-counter.ts';
 

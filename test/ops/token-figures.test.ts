@@ -8,7 +8,7 @@ import { otherTokens, tabulateTokens } from '../../src/ops/token-figures.ts';
 /** One report of a thread. */
 function counts(id: number, name: string, created: number, limited = 0) {
   const refusals = new Map(limited > 0 ? [['rateLimited', limited] as const] : []);
-  return { id, name, created, same: 0, taken: 0, failed: 0, refusals };
+  return { id, name, created, same: 0, taken: 0, refused: 0, failed: 0, refusals };
 }
 
 test('tokens beyond the bound are counted together', () => {

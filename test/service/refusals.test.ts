@@ -10,6 +10,7 @@ import {
 import { assertDescribed } from '../helpers/description.ts';
 import { withLimits } from '../helpers/faults.ts';
 import { pause } from '../helpers/pause.ts';
+import { startPostgres } from '../helpers/postgres.ts';
 import {
   oneThread,
   startServer,
@@ -232,6 +233,26 @@ test('40800 is answered for a request that does not arrive in time, and the conn
   assert.deepEqual(storedPlants(store), []);
 });
 
+test('40007 is answered to a plant that a constraint of the database refuses, and only the log names the constraint', async (t) => {
+  const database = await startPostgres(t);
+  const url = await database.makeDatabase();
+  const { port, opsUrl, logged, stderr } = await startServer(t, url, oneThread);
+  await database.query("ALTER TABLE plants ADD CONSTRAINT no_secret CHECK (name <> 'secret')", url);
+  const bad = rawRequest('{"id":8,"name":"secret"}');
+
+  for (let sent = 1; sent <= 5; sent += 1) {
+    const message = assertProvoked(await exchange(t, port, bad), 'plantRefused');
+    assert.doesNotMatch(message, /secret/);
+  }
+  assert.equal((await exchange(t, port, rawRequest(plant))).status, 200);
+
+  await logged((text) => /"code":40007.*no_secret.*SQLSTATE 23514/.test(text));
+  assert.doesNotMatch(stderr().replaceAll('no_secret', ''), /secret|"level":"error"|50301/);
+  const metrics = await (await fetch(`${opsUrl}metrics`)).text();
+  assert.match(metrics, /^plant_store_creates_total\{outcome="refused"\} 5$/m);
+  assert.match(metrics, /^plant_store_creates_total\{outcome="failed"\} 0$/m);
+});
+
 test('50000 is answered for a defect, which is logged under the request id that the client got', async (t) => {
   const { port, store, logged } = await startServerOnNewStore(t, ...oneThread);
   // Any thread can still start: the statement fails when it is run, and not when it is prepared.
@@ -325,6 +346,7 @@ test('the catalogue is what clients have been promised: no number is changed or 
       [40002, 400, {}],
       [40003, 400, {}],
       [40004, 400, {}],
+      [40007, 400, {}],
       [40005, 400, challenge('invalid_request')],
       [40006, 400, close],
       [40100, 401, challenge('')],

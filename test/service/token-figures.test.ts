@@ -65,6 +65,7 @@ test('metrics tell what became of the requests of each token, over all threads',
     ',outcome="created"} 5',
     ',outcome="same"} 1',
     ',outcome="taken"} 1',
+    ',outcome="refused"} 0',
     ',outcome="failed"} 0',
   ]);
   assert.deepEqual(linesOf(body, 'refusals_total', 'app').sort(), [

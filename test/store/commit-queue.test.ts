@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { limits } from '../../src/limits.ts';
-import type { Settlement } from '../../src/store/commit-queue.ts';
 import { StoreError } from '../../src/store/errors.ts';
+import type { Settlement } from '../../src/store/plants.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import { queueOn } from '../helpers/commit-queue.ts';
 import { storePath } from '../helpers/program.ts';

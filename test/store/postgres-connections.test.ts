@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, type TestContext, test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { limits } from '../../src/limits.ts';
+import { StoreError } from '../../src/store/errors.ts';
 import { openConnector } from '../../src/store/postgres/connector.ts';
 import { openPool, type Pool } from '../../src/store/postgres/pool.ts';
 import { joinPostgresStore, openPostgresStore } from '../../src/store/postgres/store.ts';
@@ -100,6 +101,14 @@ test('a statement is sent again after a reset that came before', async (t) => {
   assert.deepEqual(await answer(), [[42]]);
   proxy.reset();
   assert.deepEqual(await answer(), [[42]]);
+});
+
+test('work that refuses something ends no session', async (t) => {
+  const pool = poolOn(t, `postgres://postgres@127.0.0.1:${server.port}/postgres`);
+  const both = new Set(await Promise.all([processOf(pool), processOf(pool)]));
+  const refuse = () => Promise.reject(new StoreError('unavailable', 'too few standbys'));
+  await assert.rejects(pool.run(refuse), /too few standbys/);
+  assert.deepEqual(new Set(await Promise.all([processOf(pool), processOf(pool)])), both);
 });
 
 test('a statement is not sent again after its session was ended, because it may have run', async (t) => {

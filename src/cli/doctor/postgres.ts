@@ -76,9 +76,12 @@ function schema({ location, store }: Reached): Finding {
 
 function testWrite({ store, role: { grants } }: DatabaseCondition): Finding | undefined {
   if (store === undefined || store instanceof Error || grants.length > 0) return undefined;
-  const { says, remedy } = store.fault ?? {};
-  if (says === undefined) return ok('plants come back as they were sent, and were rolled back');
-  return error(says, remedy || 'look for what the database does with an INSERT into plants');
+  const { fault, refused, warnings } = store.written ?? { warnings: [] };
+  const found = fault ?? refused;
+  if (found) return error(found.says, found.remedy);
+  const refusals = 'clients that send such plants get an error, and nothing else is harmed';
+  if (warnings.length > 0) return warning(warnings.join('; '), refusals);
+  return ok('plants come back as they were sent, and were rolled back');
 }
 
 function connection({

@@ -32,6 +32,7 @@ export const importCommand = command({
       limits.cli.lockMs,
       values['accept-lost-commits'],
     );
+    for (const says of await store.testWrite()) terminal.note(says, 'warning');
     using source = openSource(file === pipe ? terminal.input() : file, compression);
     const counts: ImportCounts = { created: 0, same: 0, refused: new Map() };
     const startedMs = performance.now();

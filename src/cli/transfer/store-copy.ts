@@ -56,6 +56,7 @@ export async function makeStoreCopy(
   if (!isTemporary && !(await isThere())) setTracesAside();
   await using store = await openStore(to, limits.cli.lockMs, acceptsLostCommits);
   if (store.isNew && !isTemporary) noteNewStore(to, terminal);
+  for (const says of await store.testWrite()) terminal.note(says, 'warning');
   const identity = (await reader.identity())?.identity;
   if (identity !== undefined && !(await hasPlants(store))) await store.takeIdentity(identity);
   const tokenIds = await copyTokens(tokens, store, to);

@@ -23,7 +23,7 @@ export type Samples = ReturnType<typeof startSamples>;
 
 const unavailableIndex = problemNames.indexOf('storeUnavailable');
 
-export const outcomes = ['created', 'same', 'taken', 'failed'] as const;
+export const outcomes = ['created', 'same', 'taken', 'refused', 'failed'] as const;
 type Outcome = (typeof outcomes)[number];
 
 export function byOutcome<T>(of: (outcome: Outcome) => T): Record<Outcome, T> {

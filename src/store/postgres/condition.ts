@@ -1,18 +1,16 @@
-import { randomBytes } from 'node:crypto';
-import { isDeepStrictEqual } from 'node:util';
 import { limits } from '../../limits.ts';
-import { StoreError, StoreOpenError } from '../errors.ts';
+import { type StoreError, StoreOpenError } from '../errors.ts';
 import type { PostgresLocation } from '../location.ts';
 import { schemaVersion } from '../schema-version.ts';
 import { openConnector } from './connector.ts';
 import { sqlState, storeError } from './errors.ts';
-import { createPlants, storedPlants } from './plants.ts';
 import { within } from './pool.ts';
 import { identityIn } from './reader.ts';
 import { refuseChangedTables, refuseOthersTables, refuseUnfitSchema, versionOf } from './schema.ts';
 import { commitPromise } from './session.ts';
 import { isDistributed } from './size.ts';
-import { inTransaction, type Query } from './transaction.ts';
+import { testWrite } from './test-write.ts';
+import type { Query } from './transaction.ts';
 
 /** What a database says of itself, for `doctor`. */
 export type DatabaseCondition = Awaited<ReturnType<typeof conditionOfPostgres>>;
@@ -112,14 +110,14 @@ async function storeContent(query: Query) {
   }
   const isOutdated = version < schemaVersion;
   if (!isOutdated) await refuseChangedTables(query);
-  const fault = isOutdated ? undefined : await faultOfWrites(query);
+  const written = isOutdated ? undefined : await testWrite(query, true);
   const lax = query.isCitus ? (await query(laxWorkers)).rows.flat() : [];
   return {
     schemaVersion: version,
     identity: (await identityIn(query))?.identity,
     isDistributed: await isDistributed(query),
     lax,
-    fault,
+    written,
   };
 }
 
@@ -127,38 +125,6 @@ async function storeContent(query: Query) {
 const laxWorkers = `SELECT format('%s:%s (%s)', nodename, nodeport, result)
   FROM run_command_on_workers('SELECT concat_ws(''/'', current_setting(''fsync''),
     current_setting(''synchronous_commit''))') WHERE result !~ '^on/(on|remote_apply)$'`;
-
-/** Creates plants that a trigger, a rule, a policy or a constraint may change or refuse. */
-async function faultOfWrites(query: Query) {
-  const plants = [' Wei\u00dfe E\u0301rle ', ''].map((name) => ({
-    id: randomBytes(8).readBigInt64BE(),
-    name,
-    tag: name === '' ? ' Alnus' : undefined,
-    createdBy: 0,
-  }));
-  const write = async () => {
-    await createPlants(query, plants, Date.now(), async () => undefined);
-    await query('SET CONSTRAINTS ALL IMMEDIATE');
-    const sent = new Map(plants.map(({ id, name, tag }) => [id, { name, tag }]));
-    const isAsSent = isDeepStrictEqual(await storedPlants(query, plants), sent);
-    return isAsSent ? undefined : 'a plant is not stored as it was sent';
-  };
-  const says = await inTransaction(query, write, 'ROLLBACK').catch((error) => {
-    if (sqlState(error) === undefined && !(error instanceof StoreError)) throw error;
-    return `a plant is not stored (${error.message})`;
-  });
-  if (says === undefined) return undefined;
-  const { rows } = await query(remedies);
-  return { says, remedy: rows.map(([statement]) => statement).join('; ') };
-}
-
-/** What ends each trigger and each policy. A constraint names itself. */
-const remedies = `
-  WITH plants AS (SELECT pg_class.oid, 'ALTER TABLE ' || ${wholeName} AS change, relrowsecurity
-    FROM pg_class WHERE oid = to_regclass('plants'))
-  SELECT change || ' DISABLE TRIGGER ' || quote_ident(tgname) FROM plants
-    JOIN pg_trigger ON tgrelid = plants.oid WHERE NOT tgisinternal AND tgenabled <> 'D'
-  UNION ALL SELECT change || ' DISABLE ROW LEVEL SECURITY' FROM plants WHERE relrowsecurity`;
 
 /** A failed statement leaves the other answers; a failed connection does not. */
 function unreadable(error: unknown): StoreError | StoreOpenError {

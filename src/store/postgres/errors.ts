@@ -1,5 +1,5 @@
 import { DatabaseError } from 'pg';
-import { StoreError } from '../errors.ts';
+import { StoreError, StoreOpenError } from '../errors.ts';
 
 /** SQLSTATE codes (postgresql.org/docs/current/errcodes-appendix.html). */
 export const SERIALIZATION_FAILURE = '40001';
@@ -8,6 +8,8 @@ export const FEATURE_NOT_SUPPORTED = '0A000';
 export const READ_ONLY_SQL_TRANSACTION = '25006';
 const TOO_MANY_CONNECTIONS = '53300';
 export const PROTOCOL_VIOLATION = '08P01';
+export const CHECK_VIOLATION = '23514';
+export const PROGRAM_LIMIT_EXCEEDED = '54000';
 const IDLE_SESSION_TIMEOUT = '57P05';
 export const UNDEFINED_TABLE = '42P01';
 
@@ -19,11 +21,27 @@ export const LOCK_NOT_AVAILABLE = '55P03';
 /** Another session makes the same object. */
 const madeByOthers = new Set(['23505', '42P06', '42P07', '42710', 'XX000']);
 
-/** Classes of codes that blame the statements of this program: defects. */
-const defects = new Set(['0A', '21', '22', '23', '34', '42']);
+/**
+ * Classes of what befalls a statement whatever its plants are: the connection, the transaction,
+ * others, the machine.
+ */
+const notOfPlants = new Set(['08', '25', '40', '53', '55', '57', '58', 'F0', 'XX']);
 
-/** An operator can repair these while the service runs: missing privileges, a missing table. */
-const mendable = new Set([INSUFFICIENT_PRIVILEGE, UNDEFINED_TABLE]);
+/** Whether the plants of a statement may be the reason why it has failed. */
+export function isOfPlants(error: unknown): error is DatabaseError {
+  const code = sqlState(error);
+  return code !== undefined && !notOfPlants.has(code.slice(0, 2));
+}
+
+/**
+ * Whether only the content of a plant can be the reason: a CHECK, an index, an expression. What a
+ * row without a partition violates has no name.
+ */
+export function isOfContent(error: DatabaseError): boolean {
+  const { code = '', constraint } = error;
+  if (code === CHECK_VIOLATION) return constraint !== undefined;
+  return code === PROGRAM_LIMIT_EXCEEDED || code.startsWith('22');
+}
 
 export function sqlState(error: unknown): string | undefined {
   return error instanceof DatabaseError ? error.code : undefined;
@@ -58,8 +76,12 @@ export function isMadeByOthers(error: unknown): boolean {
   return madeByOthers.has(sqlState(error) ?? '');
 }
 
-/** Whether the server takes no writes or shuts down. Other connections lead to it, too. */
+/**
+ * Whether the server takes no writes, shuts down, or is out of reach. Other connections lead to it,
+ * too.
+ */
 export function isServerLost(error: unknown): boolean {
+  if (error instanceof StoreError || error instanceof StoreOpenError) return false;
   const code = sqlState(error);
   return (
     code === undefined ||
@@ -72,17 +94,24 @@ export function isServerLost(error: unknown): boolean {
 /** Translates what a statement or a connection threw. */
 export function storeError(error: unknown): StoreError {
   if (error instanceof StoreError) return error;
-  const message = error instanceof Error ? error.message : String(error);
-  const code = sqlState(error);
-  if (code === undefined) return new StoreError('unavailable', message, { cause: error });
-  if (code.startsWith('P0')) {
-    // Its text may quote a plant.
-    const says = 'a trigger or a function of the database has failed';
-    const remedy = 'the log has its text';
-    return new StoreError('unavailable', `${says} (SQLSTATE ${code}); ${remedy}`, { cause: error });
-  }
-  const isDefect = defects.has(code.slice(0, 2)) && !mendable.has(code);
-  const failure = isDefect ? 'defect' : 'unavailable';
+  return new StoreError('unavailable', reasonIn(error), { cause: error });
+}
+
+/** For operators. It quotes no plant: values and the texts of triggers are left out. */
+export function reasonIn(error: unknown): string {
+  if (!(error instanceof DatabaseError))
+    return error instanceof Error ? error.message : String(error);
+  const { code = '', message, where, routine } = error;
+  // The texts of RAISE are the operator's.
+  const isOfTrigger =
+    code.startsWith('P0') ||
+    routine === 'exec_stmt_raise' ||
+    (where !== undefined && isOfPlants(error));
+  const says = isOfTrigger
+    ? 'a trigger or a function of the database has failed; the log of the server has its text'
+    : code.startsWith('22')
+      ? 'a text does not suit an index or a constraint of the database'
+      : message;
   const remedy = code === INSUFFICIENT_PRIVILEGE ? '; doctor prints the missing GRANT' : '';
-  return new StoreError(failure, `${message} (SQLSTATE ${code})${remedy}`, { cause: error });
+  return `${says} (SQLSTATE ${code})${remedy}`;
 }

@@ -1,8 +1,28 @@
-import { isSamePlant, type NewPlant, type Plant } from '../../contract/plant.ts';
+import type { DatabaseError } from 'pg';
+import { isSamePlant, type NewPlant } from '../../contract/plant.ts';
 import { limits } from '../../limits.ts';
 import { StoreError } from '../errors.ts';
-import type { CopiedPlant, CreateOutcome, PlantToCreate } from '../plants.ts';
-import type { Query } from './transaction.ts';
+import type { PlantToCreate, Settlement } from '../plants.ts';
+import {
+  CHECK_VIOLATION,
+  isOfContent,
+  isOfPlants,
+  PROGRAM_LIMIT_EXCEEDED,
+  reasonIn,
+} from './errors.ts';
+import { insertOf, type NewPlants, storedPlants } from './plant-insert.ts';
+import type { RefusedPlants } from './refused-plants.ts';
+import { takesPlainPlant } from './test-write.ts';
+import { inTransaction, type Query } from './transaction.ts';
+
+/** What several creates of one thread have in common. */
+export interface CreateContext {
+  /** Commits something of its own. */
+  readonly confirm: (query: Query) => Promise<void>;
+  readonly refused: RefusedPlants;
+  /** Time to find the plants that the database refuses. */
+  readonly searchMs: number;
+}
 
 /**
  * Creates plants in one statement. An id may occur more than once. Ids go in ascending order, so
@@ -15,86 +35,176 @@ import type { Query } from './transaction.ts';
  */
 export async function createPlants(
   query: Query,
-  plants: readonly (PlantToCreate | CopiedPlant)[],
+  plants: NewPlants,
   nowMs: number,
-  confirm: (query: Query) => Promise<void>,
-): Promise<readonly CreateOutcome[]> {
-  const firsts = firstOfEachId(plants);
-  const { rows } = await insert(query, firsts, nowMs);
-  if (rows.length === plants.length) return plants.map(() => 'created');
+  context: CreateContext,
+): Promise<readonly Settlement[]> {
+  const refused = context.refused.among(plants);
+  const tried = refused.size === 0 ? plants : plants.filter((plant) => !refused.has(plant));
+  const firsts = firstOfEachId(tried);
+  const result = firsts.length > 0 ? await insertAll(query, firsts, nowMs) : [];
+  if (result instanceof Error)
+    return inTransaction(query, async () => {
+      const found = await insertApart(query, tried, nowMs, result, context);
+      for (const [plant, reason] of refused) found.refused.set(plant, reason);
+      return settlementsOf(query, plants, found, context);
+    });
+  if (result.length === plants.length) return plants.map(() => 'created');
+  const created = new Set(result.map(([id]) => id));
+  const stored = new Map(firsts.filter(({ id }) => created.has(id)).map((one) => [one.id, one]));
+  return settlementsOf(query, plants, { stored, refused }, context);
+}
 
-  const created = new Set(rows.map(([id]) => id));
+/** @returns the rows that are created, or the error if some of the plants may be the reason */
+async function insertAll(query: Query, plants: NewPlants, nowMs: number) {
+  const { text, values } = insertOf(query, plants, nowMs);
+  try {
+    return (await query(text, values)).rows;
+  } catch (error) {
+    if (isOfPlants(error)) return error;
+    throw error;
+  }
+}
+
+interface Inserted {
+  readonly stored: Map<bigint, PlantToCreate>;
+  readonly refused: Map<PlantToCreate, StoreError>;
+}
+
+/** Of a refused plant, the id is read first: PostgreSQL checks a plant before its id. */
+async function settlementsOf(
+  query: Query,
+  plants: NewPlants,
+  { stored, refused }: Inserted,
+  { confirm }: CreateContext,
+): Promise<Settlement[]> {
   const found = await storedPlants(
     query,
-    firsts.filter(({ id }) => !created.has(id)),
+    plants.filter(({ id }) => !stored.has(id)),
   );
-  const stored = new Map<bigint, Plant>([
-    ...firsts.filter(({ id }) => created.has(id)).map((plant) => [plant.id, plant] as const),
-    ...found,
-  ]);
-  const outcomes = plants.map((plant): CreateOutcome => {
-    const present = stored.get(plant.id);
-    // The database resolves conflicts wrongly, or someone has deleted a plant by hand.
-    if (present === undefined)
-      throw new StoreError(
-        'unavailable',
-        `the database neither takes the plant ${plant.id} nor has it`,
-      );
+  const settlements = plants.map((plant): Settlement => {
+    const present = stored.get(plant.id) ?? found.get(plant.id);
+    if (present === undefined) return refused.get(plant) ?? dropped;
     if (present === plant) return 'created';
     return isSamePlant(present, plant) ? 'same' : 'taken';
   });
   if (found.size > 0) await confirm(query);
-  return outcomes;
+  return settlements;
+}
+
+const dropped = new StoreError(
+  'unavailable',
+  'the database drops a plant without an error: look for a trigger on the table of plants',
+);
+
+/**
+ * Inserts all plants but those that the database refuses, which it finds by halves.
+ *
+ * @param failure with which the statement with all plants has failed
+ */
+async function insertApart(
+  query: Query,
+  plants: NewPlants,
+  nowMs: number,
+  failure: unknown,
+  { refused, searchMs }: CreateContext,
+): Promise<Inserted> {
+  const endMs = performance.now() + searchMs;
+  const stored = new Map<bigint, PlantToCreate>();
+  const failures = new Map<PlantToCreate, unknown>();
+  let triesLeft: number = limits.postgres.savepointsMax;
+
+  async function failureOf(some: NewPlants): Promise<unknown> {
+    if (triesLeft === 0 || performance.now() > endMs) return tooMany;
+    triesLeft -= 1;
+    try {
+      const [inserted] = await query.attempt([insertOf(query, some, nowMs)]);
+      const created = new Set(inserted?.rows.map(([id]) => id));
+      for (const plant of some) if (created.has(plant.id)) stored.set(plant.id, plant);
+      return undefined;
+    } catch (error) {
+      if (!isOfPlants(error)) throw error;
+      return error;
+    }
+  }
+
+  /** @param known with which all of them have failed together */
+  async function insertSome(some: NewPlants, known: unknown): Promise<boolean> {
+    const error = known ?? (await failureOf(some));
+    if (error === undefined) return true;
+    if (some.length === 1 || error === tooMany) {
+      for (const plant of some) failures.set(plant, error);
+      return false;
+    }
+    const suspect = suspectOf(error, some);
+    const half = Math.ceil(some.length / 2);
+    const [first, rest] = suspect
+      ? [[suspect], some.filter((plant) => plant !== suspect)]
+      : [some.slice(0, half), some.slice(half)];
+    const isFirstIn = await insertSome(first, undefined);
+    await insertSome(rest, isFirstIn ? error : undefined);
+    return false;
+  }
+
+  let known = failure;
+  for (let left = plants; left.length > 0; known = undefined) {
+    const firsts = firstOfEachId(left);
+    await insertSome(firsts, known);
+    // Of two plants with one id, the second is tried when the first is refused.
+    const rejected = new Map(
+      firsts.filter((plant) => failures.has(plant)).map((plant) => [plant.id, plant]),
+    );
+    left = left.filter((plant) => {
+      const first = rejected.get(plant.id);
+      if (first === undefined || first === plant) return false;
+      const isNext = !isSamePlant(first, plant) && failures.get(first) !== tooMany;
+      if (!isNext) failures.set(plant, failures.get(first));
+      return isNext;
+    });
+  }
+  const reasons = await reasonsOf(query, failures);
+  // While the database takes no plant at all, a plant must not be refused longer than that.
+  for (const [plant, reason] of reasons)
+    if (reason !== tooMany && (reason.failure === 'refused' || stored.size > 0))
+      refused.note(plant, reason);
+  return { stored, refused: reasons };
+}
+
+/** A guess, which saves most of the halves: the text of the error may mislead. */
+function suspectOf(error: unknown, plants: NewPlants) {
+  const { code, detail = '' } = error as DatabaseError;
+  const charsOf = ({ name, tag = '' }: NewPlant) => name.length + tag.length;
+  if (code === PROGRAM_LIMIT_EXCEEDED)
+    return plants.reduce((one, other) => (charsOf(other) > charsOf(one) ? other : one));
+  // "Failing row contains (5, …)", in the language of the server.
+  const id = code === CHECK_VIOLATION ? /\((-?\d+)[,)]/.exec(detail)?.[1] : undefined;
+  return plants.find((plant) => `${plant.id}` === id);
+}
+
+const tooMany = new StoreError(
+  'unavailable',
+  'too many plants of one transaction are refused, and others of them could not be tried',
+);
+
+/** A database that refuses a plain plant, too, refuses no plant for its content. */
+async function reasonsOf(
+  query: Query,
+  failures: ReadonlyMap<PlantToCreate, unknown>,
+): Promise<Map<PlantToCreate, StoreError>> {
+  const isContent = (error: unknown) => isOfPlants(error) && isOfContent(error);
+  const isPlainTaken = failures.values().some(isContent) && (await takesPlainPlant(query));
+  const reasonOf = (error: unknown) =>
+    error === tooMany
+      ? tooMany
+      : new StoreError(
+          isPlainTaken && isContent(error) ? 'refused' : 'unavailable',
+          reasonIn(error),
+        );
+  return new Map([...failures].map(([plant, error]) => [plant, reasonOf(error)]));
 }
 
 /** In ascending order of id. The sort is stable: the first plant of each id comes first. */
 function firstOfEachId<T extends PlantToCreate>(plants: readonly T[]): T[] {
   const ascending = plants.toSorted((a, b) => (a.id < b.id ? -1 : Number(a.id > b.id)));
   return ascending.filter(({ id }, index) => id !== ascending[index - 1]?.id);
-}
-
-/**
- * Inserts new plants, and returns their ids. Citus deals out the rows of VALUES at once, and those
- * of a SELECT through files on each worker: 1.7 times the rate with 200 plants, and 4 with 20.
- */
-function insert(query: Query, plants: readonly (PlantToCreate | CopiedPlant)[], nowMs: number) {
-  if (!query.isCitus || plants.length > limits.postgres.citusRowsMax)
-    return query(insertSql, insertValues(plants, nowMs));
-  const values = plants.flatMap(({ id, name, tag, createdBy, ...rest }) => [
-    ...[id, name, tag, 'createdAtMs' in rest ? rest.createdAtMs : nowMs, createdBy],
-  ]);
-  const rows = plants.map((_, row) => `(${[1, 2, 3, 4, 5].map((place) => `$${5 * row + place}`)})`);
-  return query(`${insertInto} VALUES ${rows} ${onConflict}`, values);
-}
-
-const insertInto = 'INSERT INTO plants (id, name, tag, created_at, created_by)';
-const onConflict = 'ON CONFLICT (id) DO NOTHING RETURNING id';
-
-/** unnest() fills missing times with NULL. */
-const insertSql = `${insertInto}
-  SELECT id, name, tag, coalesce(created_at, $4::bigint), created_by
-  FROM unnest($1::bigint[], $2::text[], $3::text[], $5::bigint[], $6::bigint[]) AS new (id, name,
-    tag, created_by, created_at) ${onConflict}`;
-
-function insertValues(plants: readonly (PlantToCreate | CopiedPlant)[], nowMs: number): unknown[] {
-  return [
-    plants.map(({ id }) => id),
-    plants.map(({ name }) => name),
-    plants.map(({ tag }) => tag),
-    nowMs,
-    plants.map(({ createdBy }) => createdBy),
-    plants.flatMap((plant) => ('createdAtMs' in plant ? [plant.createdAtMs] : [])),
-  ];
-}
-
-/** Text is compared in the program, because a collation may call different texts equal. */
-export async function storedPlants(
-  query: Query,
-  plants: readonly NewPlant[],
-): Promise<Map<bigint, Plant>> {
-  if (plants.length === 0) return new Map();
-  const { rows } = await query('SELECT id, name, tag FROM plants WHERE id = ANY($1::bigint[])', [
-    plants.map(({ id }) => id),
-  ]);
-  return new Map(rows.map(([id, name, tag]) => [id, { name, tag: tag ?? undefined }]));
 }

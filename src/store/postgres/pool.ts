@@ -249,5 +249,5 @@ export async function within<T>(
     cancelDeadline();
     connection.client.off('notice', onNotice);
   }
-  throw new StoreError('unavailable', doubt);
+  throw new Error(doubt);
 }

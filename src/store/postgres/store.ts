@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { limits } from '../../limits.ts';
 import { count, measuresIn, sumOf, writerLayout } from '../../threads/measures.ts';
-import { sharedCounter, sharedMemory } from '../../threads/shared-counter.ts';
+import { sharedCounter } from '../../threads/shared-counter.ts';
 import type { StoreOptions } from '../engine.ts';
+import { StoreError, StoreOpenError } from '../errors.ts';
 import { type PostgresLocation, postgresText } from '../location.ts';
 import { demandNewest } from '../schema-version.ts';
 import { changes } from '../small-tables.ts';
@@ -11,13 +12,15 @@ import type { CommitPromise, SharedStore, Store, StoreReader, StoreShare } from 
 import { measured, openShares } from '../write-measures.ts';
 import type { Connection } from './connection.ts';
 import { openConnector } from './connector.ts';
-import { createPlants } from './plants.ts';
+import { type CreateContext, createPlants } from './plants.ts';
 import { openPool } from './pool.ts';
 import { demandStore, readerOn } from './reader.ts';
+import { rememberRefused } from './refused-plants.ts';
 import { ensureSchema, refuseChangedTables } from './schema.ts';
 import { commitPromise, type PromiseSettings } from './session.ts';
 import { plantsBytes } from './size.ts';
 import { runChange } from './steps.ts';
+import { testWrite } from './test-write.ts';
 import type { Query } from './transaction.ts';
 
 /**
@@ -31,7 +34,7 @@ export async function openPostgresStore(
   options: StoreOptions,
   mayMake: boolean,
 ): Promise<SharedStore> {
-  const { writers, share } = openShares(sharedMemory(['memory']).memory);
+  const { writers, share } = openShares(new SharedArrayBuffer(sharedBytes));
   const { pool, store, promise, pooler } = connected(location, share(), options);
   let isNew = false;
   try {
@@ -49,6 +52,14 @@ export async function openPostgresStore(
   return {
     ...store,
     isNew,
+    async testWrite() {
+      const { fault, refused, warnings } = await pool.run((query) => testWrite(query, true));
+      if (fault)
+        throw new StoreOpenError(
+          `the database does not store plants as they are sent: ${fault.says}; ${fault.remedy}`,
+        );
+      return refused ? [`${refused.says}; ${refused.remedy}`] : warnings;
+    },
     share,
     failed: new Promise(() => undefined),
     promise,
@@ -86,6 +97,9 @@ export async function openPostgresReader(
   return readerOn(location, connector, pool);
 }
 
+/** Of two numbers: the pools that starve, and whether a test write has found a fault. */
+const sharedBytes = 2 * Int32Array.BYTES_PER_ELEMENT;
+
 function connected(
   location: PostgresLocation,
   share: StoreShare,
@@ -106,19 +120,39 @@ function connected(
   };
   const connector = openConnector(location, callMs, { acceptsLostCommits }, onConnection);
   const starving = sharedCounter(share.memory);
+  /** 1 while the last test write of the main thread has found a fault. */
+  const faulty = new Int32Array(share.memory, Int32Array.BYTES_PER_ELEMENT);
+  let testedMs = performance.now();
   const pool = openPool(connector, connectionsPerThread, starving);
   const node = randomBytes(8).readBigInt64BE();
-  const confirm = async (query: Query) => void (await beat(query, node, Date.now()));
+  const context: CreateContext = {
+    confirm: async (query) => void (await beat(query, node, Date.now())),
+    refused: rememberRefused(),
+    searchMs: callMs / 2,
+  };
+
+  /** A trigger may come while the service runs. */
+  async function testAgain(): Promise<void> {
+    const isDue = performance.now() - testedMs > limits.postgres.testWriteMs;
+    if (!isDue && Atomics.load(faulty, 0) === 0) return;
+    const { fault } = await pool.run((query) => testWrite(query, false));
+    testedMs = performance.now();
+    Atomics.store(faulty, 0, Number(fault !== undefined));
+    if (fault) throw new StoreError('unavailable', `${fault.says}; ${fault.remedy}`);
+  }
+
   const store: Store = {
     ...readerOn(location, connector, pool),
     batchesMax: Math.max(1, connectionsPerThread - 1),
-    createPlants: (plants) =>
-      measured(
-        measures,
-        pool.run((query) => createPlants(query, plants, Date.now(), confirm)),
-      ),
+    async createPlants(plants) {
+      if (Atomics.load(faulty, 0) > 0)
+        throw new StoreError('unavailable', 'the last test write was not stored as it was sent');
+      const create = (query: Query) => createPlants(query, plants, Date.now(), context);
+      return measured(measures, pool.run(create));
+    },
     ...callsOf(changes, (begin) => pool.run((query) => runChange(query, begin()))),
     async beat(atMs) {
+      await testAgain();
       promise = commitPromise(await pool.run((query) => beat(query, node, atMs)));
     },
   };

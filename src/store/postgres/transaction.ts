@@ -15,10 +15,20 @@ export interface Query {
   (text: string, values?: readonly unknown[]): Promise<QueryArrayResult>;
   /** Begins a transaction for the statements that follow. */
   begin(kind: TransactionKind): Promise<void>;
+  /**
+   * Runs statements within a savepoint of the transaction, which constraints may not outlast. A
+   * failure undoes these statements alone.
+   *
+   * @param end `ROLLBACK TO` undoes them anyway
+   */
+  attempt(
+    statements: readonly Statement[],
+    end?: 'RELEASE' | 'ROLLBACK TO',
+  ): Promise<QueryArrayResult[]>;
   readonly isCitus: boolean;
 }
 
-interface Statement {
+export interface Statement {
   readonly text: string;
   readonly values?: readonly unknown[];
   /** Whether it has no rows that are asked for. */
@@ -66,9 +76,22 @@ export function queryOn({ client, settings: { searchPath, isCitus }, demands }: 
   };
   return Object.assign(query, {
     isCitus,
+    async attempt(statements: readonly Statement[], end = 'RELEASE') {
+      const last = [constraints, `${end} SAVEPOINT attempt`].map(silent);
+      const savepoint = silent('SAVEPOINT attempt');
+      try {
+        return (await exchange(client, [savepoint, ...statements, ...last])).slice(1);
+      } catch (error) {
+        await exchange(client, [silent('ROLLBACK TO SAVEPOINT attempt')]);
+        throw error;
+      }
+    },
     begin: (kind: TransactionKind) => begun(kind).then(() => undefined, refuseStandby),
   });
 }
+
+/** What is deferred until the COMMIT would fail there, with all that the transaction has done. */
+const constraints = 'SET CONSTRAINTS ALL IMMEDIATE';
 
 /** Runs work in a transaction. A failure rolls back. */
 export async function inTransaction<T>(

@@ -102,6 +102,7 @@ export async function openSqliteStore(
     ...store,
     ...onThread(store, () => thread),
     isNew,
+    testWrite: async () => [],
     share(other) {
       start();
       failWith(other);
