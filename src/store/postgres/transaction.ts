@@ -120,8 +120,9 @@ export const snapshot: TransactionKind = {
 };
 
 /**
- * A commit waits for the disk, and for the standbys if there are some. Rows that a policy hides are
- * an error. NULL in an array is no text. A server that loses commits in a crash takes no writes.
+ * A commit waits for the disk, and for the standbys if there are some; a warning says when it does
+ * not. Rows that a policy hides are an error. NULL in an array is no text. A server that loses
+ * commits in a crash takes no writes.
  */
 const settings = `SELECT WHERE concat(
   set_config('search_path', $1, true),
@@ -134,6 +135,7 @@ const settings = `SELECT WHERE concat(
     CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on'
       END,
     true),
+  set_config('client_min_messages', 'warning', true),
   set_config('client_encoding', 'UTF8', true),
   set_config('row_security', 'off', true),
   set_config('array_nulls', 'on', true),
