@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict';
 import { after, type TestContext, test } from 'node:test';
 import pg from 'pg';
+import { diagnose } from '../helpers/diagnosis.ts';
 import { lacksPgBouncer, startPooler } from '../helpers/poolers.ts';
-import { startPostgres } from '../helpers/postgres.ts';
+import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
 import { create, oneThread, startServer } from '../helpers/program.ts';
-import { runHere } from '../helpers/run-here.ts';
+import { done, on, runHere } from '../helpers/run-here.ts';
 
 const server = await startPostgres({ after });
+await server.query('CREATE ROLE stranger');
 
 /** What other clients of a pooler leave in a session. */
 const left = [
@@ -18,6 +20,8 @@ const left = [
   'SET default_transaction_read_only = on',
   'RESET default_transaction_read_only; SET idle_in_transaction_session_timeout = 1; SET lock_timeout = 1',
   'DEALLOCATE ALL',
+  'SET ROLE stranger',
+  'SET SESSION AUTHORIZATION stranger',
 ];
 
 test('a plant is stored as it was sent, whatever another client of a pooler has left in the session', async (t) => {
@@ -33,6 +37,20 @@ test('a plant is stored as it was sent, whatever another client of a pooler has 
   const rows = await server.query('SELECT id::int, name, tag FROM plants ORDER BY id', url);
   const stored = plants.map((plant) => ({ tag: null, ...plant }));
   assert.deepEqual(rows, stored);
+});
+
+test('a command and doctor act in the role that the operator has set, and in none that another client of a pooler has left', async (t) => {
+  if (lacksPgBouncer(t)) return;
+  const url = await server.makeDatabase();
+  const name = nameOfDatabase(url);
+  await server.query(`CREATE ROLE gardener; ALTER DATABASE ${name} OWNER TO gardener;
+    ALTER ROLE postgres IN DATABASE ${name} SET role = gardener`);
+  const { pooled, other } = await behindPooler(t, url);
+  await other.query('SET ROLE stranger');
+  await done('token', 'create', 'app', ...on(pooled));
+  const { lines } = await diagnose(pooled);
+  assert.equal(lines['role'], 'ok gardener has the privileges that the service needs');
+  assert.match(lines['test write'] ?? '', /^ok /);
 });
 
 test('another client of a pooler finds the settings of its session as they were', async (t) => {
@@ -79,5 +97,5 @@ async function behindPooler(t: TestContext, url: string, parameters = '') {
   other.on('error', () => undefined);
   await other.connect();
   t.after(() => other.end());
-  return { plantsUrl, other };
+  return { plantsUrl, pooled, other };
 }

@@ -1,49 +1,59 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { diagnose } from '../helpers/diagnosis.ts';
 import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
 import { makeStore } from '../helpers/postgres-connection.ts';
-import { create, oneThread, startServer, temporaryFolder } from '../helpers/program.ts';
+import {
+  create,
+  oneThread,
+  type RunningServer,
+  startServer,
+  temporaryFolder,
+} from '../helpers/program.ts';
 import { done, doneRecords, on, refused, runHere } from '../helpers/run-here.ts';
 
 const server = await startPostgres({ after });
 
-/** Settings under which a server reads or writes values in another way than by default. */
-const unusual: Readonly<Record<string, string>> = {
-  array_nulls: 'off',
-  standard_conforming_strings: 'off',
-  backslash_quote: 'off',
-  bytea_output: 'escape',
-  extra_float_digits: '-15',
-  DateStyle: "'SQL, DMY'",
-  IntervalStyle: 'sql_standard',
-  TimeZone: "'Asia/Kathmandu'",
-  transform_null_equals: 'on',
-  quote_all_identifiers: 'on',
-  default_transaction_isolation: 'serializable',
-};
+/**
+ * All that a session can set, at one end of the range, and texts. Without what fills the log of the
+ * server alone, what a transaction begins with, and read-only, in which there is no store.
+ */
+const unusual = (end: 'min' | 'max') => `SELECT name, value
+  FROM pg_settings, LATERAL array_remove(enumvals, setting) AS others,
+    LATERAL (SELECT CASE vartype WHEN 'bool' THEN (NOT setting::boolean)::text
+      WHEN 'enum' THEN others[${end === 'min' ? 1 : 'cardinality(others)'}]
+      ELSE ${end}_val END AS value) AS chosen
+  WHERE context IN ('user', 'superuser') AND value IS NOT NULL AND name !~
+    '^(log_|trace_|debug_print|max_stack_depth|(default_)?transaction_read|transaction_[di])'
+  UNION ALL VALUES ('datestyle', 'SQL, DMY'), ('max_stack_depth', '100'), ('timezone', 'Asia/Kathmandu'),
+    ('restrict_nonsystem_relation_kind', 'view, foreign-table')`;
 
-async function unusualDatabase(): Promise<string> {
+async function unusualDatabase(end: 'min' | 'max'): Promise<string> {
   const url = await server.makeDatabase();
-  for (const [name, value] of Object.entries(unusual))
-    await server.query(`ALTER DATABASE ${nameOfDatabase(url)} SET ${name} = ${value}`);
+  const settings = await server.query(unusual(end));
+  const change = `ALTER DATABASE ${nameOfDatabase(url)} SET`;
+  await server.query(settings.map(({ name, value }) => `${change} ${name} = '${value}'`).join(';'));
   return url;
 }
 
 test('plants and tokens are what they were, whatever the settings of the database', async (t) => {
-  const [url, copy] = [await unusualDatabase(), await unusualDatabase()];
-  const { plantsUrl } = await startServer(t, url, oneThread);
+  const [url, copy] = [await unusualDatabase('min'), await unusualDatabase('max')];
   const plants = [
     { id: 1, name: 'Alder' },
     { id: 2, name: 'NULL', tag: 'null' },
     { id: 3, name: 'a\\b"c\'d{,}\\x41', tag: '' },
     { id: 4, name: '9223372036854775807', tag: '\\N' },
   ];
-  for (const _ of ['created', 'stored already'])
+  const createAll = async ({ plantsUrl }: RunningServer) => {
     for (const plant of plants) assert.equal((await create(plantsUrl, plant)).status, 200);
+  };
+  const node = await startServer(t, url, oneThread);
+  for (const _ of ['created', 'stored already']) await createAll(node);
   await done('token', 'create', 'app', ...on(url));
 
   await done('copy', '--from', url, '--to', copy);
+  await createAll(await startServer(t, copy, oneThread));
   for (const store of [url, copy]) {
     const listed = await doneRecords('plants', 'list', ...on(store));
     assert.deepEqual(
@@ -53,8 +63,10 @@ test('plants and tokens are what they were, whatever the settings of the databas
     const tokens = JSON.stringify(await doneRecords('token', 'list', ...on(store)));
     assert.match(tokens, /"name":"app"/);
     assert.doesNotMatch(tokens, /NULL/);
+    const { schema, 'test write': write } = (await diagnose(store)).lines;
+    assert.match(`${schema} ${write}`, /^ok .* ok /);
+    await done('verify', ...on(store));
   }
-  await done('verify', ...on(copy));
 });
 
 test('a node opens no more connections than it is told, and refuses too few for its threads', async (t) => {

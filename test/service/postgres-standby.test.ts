@@ -87,9 +87,10 @@ test('a running node tells when the database drops its standbys, and when it wai
   assert.equal(stderr().match(/from now on/g)?.length, 2);
 });
 
-test('a plant whose commit is told to wait for standbys no longer is not acknowledged', async (t) => {
+test('a plant whose commit is told to wait for standbys no longer is not acknowledged, although the warning is switched off', async (t) => {
   const { primary, standby } = pair;
   const url = await primary.makeDatabase();
+  await primary.query(`ALTER DATABASE ${nameOfDatabase(url)} SET client_min_messages = error`);
   const server = await startServer(t, url, [...oneThread, '--commit-timeout', '60s']);
   assert.equal((await create(server.plantsUrl, alder)).status, 200);
   const [table] = await primary.query("SELECT 'plants'::regclass::oid", nameOfDatabase(url));

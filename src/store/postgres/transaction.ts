@@ -143,10 +143,15 @@ export const snapshot: TransactionKind = {
 };
 
 /**
- * A commit waits for the disk, and for the standbys if there are some. Rows that a policy hides are
- * an error. NULL in an array is no text. A server that loses commits in a crash takes no writes.
+ * The role is that of the login, or the one that `ALTER ROLE … SET role` gives: NULL resets. Servers
+ * of before November 2024 forget the latter with the session's authorization, so it comes after. A
+ * commit waits for the disk, and for the standbys if there are some; a warning says when it does
+ * not. An error ends no session. Rows that a policy hides are an error. NULL in an array is no text.
+ * A server that loses commits in a crash takes no writes.
  */
 const settings = `SELECT WHERE concat(
+  set_config('session_authorization', NULL, true),
+  set_config('role', NULL, true),
   set_config('search_path', $1, true),
   set_config('statement_timeout', $2, true),
   set_config('idle_in_transaction_session_timeout', $3, true),
@@ -157,6 +162,8 @@ const settings = `SELECT WHERE concat(
     CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on'
       END,
     true),
+  set_config('client_min_messages', 'warning', true),
+  set_config('exit_on_error', 'off', true),
   set_config('client_encoding', 'UTF8', true),
   set_config('row_security', 'off', true),
   set_config('array_nulls', 'on', true),
