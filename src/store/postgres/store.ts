@@ -15,7 +15,7 @@ import { createPlants } from './plants.ts';
 import { openPool } from './pool.ts';
 import { demandStore, readerOn } from './reader.ts';
 import { ensureSchema, refuseChangedTables } from './schema.ts';
-import { commitPromise, type PromiseSettings } from './session.ts';
+import { commitPromise, type PromiseSettings, standbyNames, standbysDemand } from './session.ts';
 import { plantsBytes } from './size.ts';
 import { runChange } from './steps.ts';
 import type { Query } from './transaction.ts';
@@ -93,6 +93,7 @@ function connected(
     callMs,
     acceptsLostCommits,
     connectionsPerThread = limits.postgres.connectionsPerThread,
+    standbysMin = 0,
   }: StoreOptions,
 ) {
   let promise: CommitPromise | undefined;
@@ -109,17 +110,28 @@ function connected(
   const pool = openPool(connector, connectionsPerThread, starving);
   const node = randomBytes(8).readBigInt64BE();
   const confirm = async (query: Query) => void (await beat(query, node, Date.now()));
+  const demandStandbys = standbysDemand(standbysMin);
+  /** Runs work that leads to a 200, or tells whether there can be one. */
+  async function promised<T>(work: (query: Query) => Promise<T>): Promise<T> {
+    if (standbysMin === 0) return pool.run(work);
+    const { result, names } = await pool.run(async (query) => {
+      const names = query.readStandbys();
+      return { result: await work(query), names };
+    });
+    demandStandbys(names);
+    return result;
+  }
   const store: Store = {
     ...readerOn(location, connector, pool),
     batchesMax: Math.max(1, connectionsPerThread - 1),
     createPlants: (plants) =>
       measured(
         measures,
-        pool.run((query) => createPlants(query, plants, Date.now(), confirm)),
+        promised((query) => createPlants(query, plants, Date.now(), confirm)),
       ),
     ...callsOf(changes, (begin) => pool.run((query) => runChange(query, begin()))),
     async beat(atMs) {
-      promise = commitPromise(await pool.run((query) => beat(query, node, atMs)));
+      promise = commitPromise(await promised((query) => beat(query, node, atMs)));
     },
   };
   return { pool, store, promise: () => promise, pooler: () => pooler };
@@ -135,7 +147,7 @@ async function beat(query: Query, node: bigint, atMs: number): Promise<PromiseSe
     `INSERT INTO heartbeat (node, beaten_at) VALUES ($1, $2) ON CONFLICT (node) DO UPDATE
       SET beaten_at = excluded.beaten_at
       RETURNING current_setting('fsync'), current_setting('full_page_writes'),
-        current_setting('synchronous_standby_names')`,
+        ${standbyNames}`,
     [node, atMs],
   );
   const [fsync, fullPageWrites, synchronousStandbyNames] = rows[0] as [string, string, string];
