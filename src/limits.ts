@@ -300,6 +300,8 @@ export const limits = {
     conditionMs: 10 * second,
     /** The row of a stopped node is kept for this time. */
     heartbeatKeptMs: 24 * 3_600 * second,
+    /** Standbys that were too few count again after this time. */
+    standbysSettleMs: second,
     /** Creating or dropping the schema that `prove` uses. */
     scratchMs: 60 * second,
   },

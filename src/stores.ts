@@ -1,5 +1,5 @@
 import { commandOn } from './store/command-text.ts';
-import { type Engine, type PerEngine, resolveEngine } from './store/engine.ts';
+import { type Engine, type PerEngine, resolveEngine, type StoreOptions } from './store/engine.ts';
 import type { StoreLocation } from './store/location.ts';
 import { postgresEngine } from './store/postgres/engine.ts';
 import { sqliteEngine } from './store/sqlite/engine.ts';
@@ -29,10 +29,9 @@ export function openStore(
   location: StoreLocation,
   callMs: number,
   acceptsLostCommits = true,
-  connectionsPerThread?: number,
+  ofDatabase?: Pick<StoreOptions, 'connectionsPerThread' | 'standbysMin'>,
 ): Promise<SharedStore> {
-  const options = { callMs, acceptsLostCommits, connectionsPerThread };
-  return engineOf(location).open(options, true);
+  return engineOf(location).open({ callMs, acceptsLostCommits, ...ofDatabase }, true);
 }
 
 /** Opens a store. @throws StoreOpenError, also if it does not exist; StoreError */

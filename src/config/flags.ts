@@ -105,6 +105,10 @@ export const flags = {
     help: 'use a database that loses stored plants in a crash (fsync off)',
     need: 'For tests on such a database, never for plants that matter.',
   }),
+  'min-standbys': withDefault('N', integer(0, 100), '0', {
+    help: 'synchronous standbys that a database has to wait for; with fewer, creates get 503',
+    need: 'For a cluster that goes on without standbys, where a 200 would mean less meanwhile.',
+  }),
   from: optional('STORE|BACKUP', storeOrFile, {
     help: 'where the plants come from: a store in the form of --store, or a backup',
     need: 'Required by copy: the name of the first store.',

@@ -46,4 +46,6 @@ export interface ServiceConfig extends OperatorConfig {
   readonly databaseConnections: number | 'auto';
   /** Accepts a database that may lose committed plants. */
   readonly acceptsLostCommits: boolean;
+  /** Standbys that a database must wait for before a create gets 200. */
+  readonly standbysMin: number;
 }

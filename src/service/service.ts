@@ -58,7 +58,10 @@ export async function startService(
     starting.use(loadHttpThread(onRequests, serviceLog.writeLine)),
   );
   const store = starting.use(
-    await openStore(config.store, config.commitMs, config.acceptsLostCommits, database.mainThread),
+    await openStore(config.store, config.commitMs, config.acceptsLostCommits, {
+      connectionsPerThread: database.mainThread,
+      standbysMin: config.standbysMin,
+    }),
   );
   for (const says of await store.testWrite()) log.warn({}, says);
   // The heartbeats of this service begin with the operators' listener.

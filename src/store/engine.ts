@@ -9,6 +9,8 @@ export interface StoreOptions {
   readonly acceptsLostCommits: boolean;
   /** Connections to a database that one thread may have. By default, as many as are of use. */
   readonly connectionsPerThread?: number | undefined;
+  /** Standbys that a database must wait for before a plant counts as created. By default none. */
+  readonly standbysMin?: number;
 }
 
 /** A file that is left of an earlier store. */

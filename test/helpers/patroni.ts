@@ -3,6 +3,7 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort } from './free-port.ts';
+import { blocksUnder, readPage, root } from './pages.ts';
 import { until } from './pause.ts';
 import { asOtherUser, giveAway, postgresPrograms, query, sendTo } from './postgres.ts';
 import { childrenOf, inReverse, type Owner, temporaryFolder } from './program.ts';
@@ -12,13 +13,39 @@ export type PatroniCluster = Awaited<ReturnType<typeof startPatroni>>;
 
 type Member = Awaited<ReturnType<typeof memberOf>>;
 
-/** Patroni needs a program of PostgreSQL that the npm package lacks. */
-export const hasPatroni =
-  existsSync(join(postgresPrograms(), 'pg_controldata')) &&
-  ['patroni', 'etcd'].every((program) => spawnSync(program, ['--version']).status === 0);
+const page = 'docs/operate/postgres.md';
 
-/** Commits wait for a standby, as long as Patroni knows one. */
+/** As the page names it to pip. */
+const [requirement = assert.fail('the page names no Patroni')] =
+  /patroni\[.*?\]==[\d.]+/.exec(readPage(page)) ?? [];
+const installed = join(
+  root,
+  'node_modules/.cache',
+  `plant-store-${requirement.replace(/\W+/g, '-')}`,
+);
+const patroniProgram = join(installed, 'bin/patroni');
+
+/**
+ * Installs the Patroni of the page from PyPI, once. It needs a program of PostgreSQL that the npm
+ * package lacks.
+ *
+ * @returns the reason if it cannot run
+ */
+export function whyNoPatroni(): string | undefined {
+  if (!existsSync(join(postgresPrograms(), 'pg_controldata')))
+    return 'the PostgreSQL of TEST_POSTGRES_BIN is missing, or has no pg_controldata';
+  const fails = (file: string, ...args: string[]) => spawnSync(file, args).status !== 0;
+  if (fails('etcd', '--version')) return 'there is no etcd';
+  const isInstalled =
+    !fails(patroniProgram, '--version') ||
+    (!fails('python3', '-m', 'venv', '--clear', installed) &&
+      !fails(join(installed, 'bin/pip'), 'install', requirement));
+  return isInstalled ? undefined : `${requirement} cannot be installed`;
+}
+
+/** With the settings of the page. */
 export async function startPatroni(owner: Owner) {
+  assert.equal(whyNoPatroni(), undefined);
   const own = inReverse(owner);
   const folder = await temporaryFolder(own);
   const etcdPort = await startEtcd(own, join(folder, 'etcd'));
@@ -47,8 +74,18 @@ export async function startPatroni(owner: Owner) {
   await query((await primary()).port, 'postgres', 'CREATE DATABASE plants');
   return {
     primary,
-    /** Resolves when another member than the old primary is the primary. */
-    primaryBeside: (old: Member) => primaryAmong(members.filter((one) => one !== old)),
+    /** Resolves when another member than the old primary is the primary, whose commits wait. */
+    async primaryBeside(old: Member): Promise<void> {
+      const { port } = await primaryAmong(members.filter((one) => one !== old));
+      const settings = `SELECT pg_is_in_recovery() AS follows,
+        current_setting('synchronous_standby_names') AS names`;
+      // It has the key of the leader before it takes writes.
+      const [found] = await until(
+        () => query(port, 'postgres', settings),
+        ([one]) => one?.['follows'] === false,
+      );
+      assert.notEqual(found?.['names'], '', 'the mode is not strict');
+    },
     repair,
     url: `postgres://postgres@${members.map(({ port }) => `127.0.0.1:${port}`)}/plants`,
   };
@@ -87,7 +124,7 @@ async function memberOf(owner: Owner, folder: string, name: string, etcdPort: nu
     ...{ scope: 'plants', name, etcd3: { host: `127.0.0.1:${etcdPort}` } },
     restapi: { listen: api, connect_address: api },
     bootstrap: {
-      dcs: { ttl: 20, loop_wait: 1, retry_timeout: 3, synchronous_mode: true },
+      dcs: { ttl: 20, loop_wait: 1, retry_timeout: 3 },
       initdb: [{ encoding: 'UTF8' }, { locale: 'C' }, 'no-sync'],
     },
     postgresql: {
@@ -99,13 +136,17 @@ async function memberOf(owner: Owner, folder: string, name: string, etcdPort: nu
       remove_data_directory_on_diverged_timelines: true,
       basebackup: [{ checkpoint: 'fast' }],
     },
+    // A machine of tests has no device for it.
+    watchdog: { mode: 'off' },
   };
+  const [{ text } = assert.fail('the page has no settings')] = blocksUnder(page, 'Patroni');
+  writeFileSync(join(folder, '1-page.yml'), text);
   // YAML contains JSON.
-  writeFileSync(join(folder, 'patroni.yml'), JSON.stringify(config));
+  writeFileSync(join(folder, '2-own.yml'), JSON.stringify(config));
   giveAway(folder);
   let patroni: ChildProcess | undefined;
   function start(): void {
-    const [command = '', ...args] = [...asOtherUser, 'patroni', join(folder, 'patroni.yml')];
+    const [command = '', ...args] = [...asOtherUser, patroniProgram, folder];
     patroni = spawn(command, args, { stdio: 'ignore' });
   }
 

@@ -280,6 +280,7 @@ test('the dashboard and the alerts name metrics that there are', async () => {
 test('the alerts have the bounds of the service', () => {
   const alerts = readFileSync(new URL('../../monitoring/alerts.yaml', import.meta.url), 'utf8');
   const bounds = [
+    'plant_store_promised_disks < max_over_time(plant_store_promised_disks[1d])\n        for: 1m\n',
     `plant_store_last_backup_age_seconds > ${limits.cli.backupAgeMs / 1_000}\n`,
     `plant_store_disk_free_bytes < ${limits.disk.freeBytesPlenty}\n`,
     `plant_store_log_bytes > ${limits.sqlite.walBytesHigh}\n`,

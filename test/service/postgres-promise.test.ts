@@ -14,7 +14,11 @@ import {
 } from '../helpers/program.ts';
 import { failed, on, runHere } from '../helpers/run-here.ts';
 
-const server = await startPostgres({ after });
+/** Without WAL senders, it waits for no standby. */
+const server = await startPostgres(
+  { after },
+  { max_wal_senders: '0', synchronous_standby_names: '*' },
+);
 
 /** Runs work while a crash of the machine may take what the server has committed. */
 async function withoutSync(work: () => Promise<void>): Promise<void> {
@@ -29,7 +33,10 @@ async function withoutSync(work: () => Promise<void>): Promise<void> {
 test('the service says at its start what a 200 means on its database', async (t) => {
   const args = [...oneThread, '--log-format', 'text'];
   const { child, stderr, stdout } = await startServer(t, await server.makeDatabase(), args);
-  assert.match(stderr(), /a 200 means: each plant is on the disk of the server before it is /);
+  assert.match(
+    stderr(),
+    /a 200 means: each plant is on the disk of the server before .*; a standby /,
+  );
   // The welcome comes after the line that says that it is ready.
   while (!stdout().includes('curl') && child.stdout) await once(child.stdout, 'data');
   assert.match(stdout(), /^ {2}a 200 {4}each plant is on the disk of the server before it is /m);

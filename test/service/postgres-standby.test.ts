@@ -6,10 +6,10 @@ import { limits } from '../../src/limits.ts';
 import type { Matter, Readiness } from '../../src/ops/contract.ts';
 import { openReader } from '../../src/stores.ts';
 import { ask, signIn } from '../helpers/operators.ts';
-import { pause } from '../helpers/pause.ts';
-import { nameOfDatabase } from '../helpers/postgres.ts';
-import { locationOf, makeStore, withinMs } from '../helpers/postgres-connection.ts';
-import { startPair, untilRow } from '../helpers/postgres-pair.ts';
+import { pause, until } from '../helpers/pause.ts';
+import { nameOfDatabase, sendTo } from '../helpers/postgres.ts';
+import { connectTo, locationOf, makeStore, withinMs } from '../helpers/postgres-connection.ts';
+import { startPair, untilRow, waitForStandby } from '../helpers/postgres-pair.ts';
 import {
   create,
   createdAtLast,
@@ -68,11 +68,6 @@ test('a running node tells when the database drops its standbys, and when it wai
     return [/^plant_store_promised_disks (.*)$/m.exec(metrics)?.[1], level, says.slice(0, 22)];
   };
   assert.deepEqual(await promised(), ['2', 'ok', 'a 200 means: each plan']);
-  const setStandbys = async (names: string) => {
-    await primary.query(`ALTER SYSTEM SET synchronous_standby_names = '${names}'`);
-    await primary.query('SELECT pg_reload_conf()');
-  };
-
   await setStandbys('');
   await logged((text) => /"warn".*a 200 means less from now on: .* on the disk of the /.test(text));
   assert.deepEqual(await promised(), ['1', 'warning', 'a 200 means less since']);
@@ -93,11 +88,9 @@ test('a plant whose commit is told to wait for standbys no longer is not acknowl
   await primary.query(`ALTER DATABASE ${nameOfDatabase(url)} SET client_min_messages = error`);
   const server = await startServer(t, url, [...oneThread, '--commit-timeout', '60s']);
   assert.equal((await create(server.plantsUrl, alder)).status, 200);
-  const [table] = await primary.query("SELECT 'plants'::regclass::oid", nameOfDatabase(url));
   await standby.stop('fast');
   const reply = underWay(create(server.plantsUrl, { id: 2, name: 'Oak' }));
-  const commits = `FROM pg_stat_activity JOIN pg_locks USING (pid)
-    WHERE wait_event = 'SyncRep' AND relation = ${table?.['oid']} AND mode = 'RowExclusiveLock'`;
+  const commits = `${await transactionsOn(url)} AND wait_event = 'SyncRep'`;
   await untilRow(primary, `SELECT ${commits}`);
 
   await primary.query(`SELECT pg_cancel_backend(pid) ${commits}`);
@@ -106,6 +99,62 @@ test('a plant whose commit is told to wait for standbys no longer is not acknowl
   await server.logged((text) => text.includes('no longer waits for its standbys'));
   await standby.start();
   await createdAtLast(server.plantsUrl, { id: 2, name: 'Oak' });
+});
+
+test('with --min-standbys, creates get 503 while the database waits for fewer standbys, and the log and /readyz say why', async (t) => {
+  const url = await pair.primary.makeDatabase();
+  const args = [...oneThread, '--min-standbys', '1'];
+  const { plantsUrl, opsUrl, logged } = await startServer(t, url, args);
+  const why = "that the database waits for is 0 (synchronous_standby_names='')";
+  const readyz = () => fetch(`${opsUrl}readyz`);
+  assert.equal((await create(plantsUrl, alder)).status, 200);
+  await setStandbys('');
+
+  const refusal = await create(plantsUrl, { id: 2, name: 'Oak' });
+  assert.equal(refusal.status, 503);
+  const { error, message } = (await refusal.json()) as { error: number; message: string };
+  assert.equal(error, 50301);
+  assert(!message.includes('standby'), message);
+  assert.equal((await create(plantsUrl, alder)).status, 503, 'a retry');
+  await logged((text) => text.includes(`${why}, and --min-standbys asks for 1`));
+  const unready = await until(readyz, ({ status }) => status === 503);
+  assert((await unready.text()).includes(why));
+
+  await waitForStandby(pair.primary);
+  for (const plant of [alder, { id: 2, name: 'Oak' }]) await createdAtLast(plantsUrl, plant);
+  await until(readyz, ({ ok }) => ok);
+});
+
+test('with --min-standbys, a create gets 503 if the settings before its commit or behind it ask for fewer standbys', async (t) => {
+  const { primary, standby } = pair;
+  const url = await primary.makeDatabase();
+  const args = [...oneThread, '--min-standbys', '1', '--commit-timeout', '60s'];
+  const { plantsUrl } = await startServer(t, url, args);
+  await createdAtLast(plantsUrl, alder);
+  const transactions = await transactionsOn(url);
+  const locker = await connectTo(t, url);
+  await standby.stop('fast');
+  const released = underWay(create(plantsUrl, { id: 2, name: 'Oak' }));
+  await untilRow(primary, `SELECT ${transactions} AND wait_event = 'SyncRep'`);
+  await setStandbys('');
+  assert.equal((await released).status, 503);
+
+  await locker.client.query('BEGIN; LOCK TABLE plants IN SHARE MODE');
+  const unaware = underWay(create(plantsUrl, { id: 3, name: 'Elm' }));
+  const old = `clock_timestamp() - interval '${limits.postgres.standbysSettleMs} ms'`;
+  await untilRow(primary, `SELECT ${transactions} AND NOT granted AND xact_start < ${old}`);
+  // It tells commits whether to wait, and does not take the settings in.
+  const [checkpointer] = await primary.query(
+    "SELECT pid FROM pg_stat_activity WHERE backend_type = 'checkpointer'",
+  );
+  sendTo(Number(checkpointer?.['pid']), 'SIGSTOP');
+  await setStandbys('*');
+  await locker.client.query('ROLLBACK');
+  assert.equal((await unaware).status, 503);
+
+  sendTo(Number(checkpointer?.['pid']), 'SIGCONT');
+  await standby.start();
+  for (const id of [2, 3]) await createdAtLast(plantsUrl, { id, name: id === 2 ? 'Oak' : 'Elm' });
 });
 
 test('while no standby answers, what nodes have given up does not stay with the database', async () => {
@@ -166,6 +215,21 @@ test('a standby that the URL names alone is read and backed up, takes no writes,
   await untilRow(standby, 'SELECT FROM pg_stat_database_conflicts WHERE confl_snapshot > 0');
   await assert.rejects(snapshot.countPlants(), /set hot_standby_feedback = on/);
 });
+
+/** What a query says behind SELECT of the transactions that store plants. */
+async function transactionsOn(url: string): Promise<string> {
+  const [table] = await pair.primary.query("SELECT 'plants'::regclass::oid", nameOfDatabase(url));
+  return `FROM pg_stat_activity JOIN pg_locks USING (pid)
+    WHERE relation = ${table?.['oid']} AND mode = 'RowExclusiveLock'`;
+}
+
+async function setStandbys(names: string): Promise<void> {
+  await pair.primary.query(`ALTER SYSTEM SET synchronous_standby_names = '${names}'`);
+  await pair.primary.query('SELECT pg_reload_conf()');
+  // From then on, each session takes it in before its next statement.
+  const isSet = `SELECT WHERE current_setting('synchronous_standby_names') = '${names}'`;
+  await untilRow(pair.primary, isSet);
+}
 
 /** Of the main thread and of each that answers requests. */
 const poolSize = limits.postgres.connectionsPerThread;

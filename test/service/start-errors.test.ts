@@ -465,6 +465,10 @@ const wrongUsage: readonly (readonly [
     'serve --store postgres://ada:secret@db/p?sslmod=require',
     /has a parameter that is not supported; .*; it is "postgres:…"$/m,
   ],
+  [
+    'serve --min-standbys 1',
+    /--min-standbys 1 needs a PostgreSQL database, and the store is the file/,
+  ],
   ['serve --base-path plants', /--base-path must be a path/],
   ...['a.example', 'https://a/', 'https://*.a', 'null', '*,http://a'].map(
     (origins) => [`serve --cors-origins ${origins}`, /--cors-origins must be origins w/] as const,

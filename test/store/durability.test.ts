@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { commitPromise, type SessionSettings } from '../../src/store/postgres/session.ts';
+import {
+  commitPromise,
+  type SessionSettings,
+  standbysDemand,
+} from '../../src/store/postgres/session.ts';
 import type { CommitPromise } from '../../src/store/store.ts';
 
 const usual: SessionSettings = {
@@ -48,3 +52,22 @@ for (const [what, [settings, level, disks, says]] of Object.entries(promises)) {
     assert.match(promise.says, says);
   });
 }
+
+test('plants count as created again one second after the standbys are enough', () => {
+  let nowMs = 0;
+  const demand = standbysDemand(2, () => nowMs);
+  demand(['2 (a, b, c)', 'ANY 2 (*)']);
+  assert.throws(() => demand(['2 (a, b)', 'a']), {
+    failure: 'unavailable',
+    message:
+      'the number of synchronous standbys that the database waits for is 1 ' +
+      "(synchronous_standby_names='a'), and --min-standbys asks for 2",
+  });
+  nowMs = 999;
+  assert.throws(
+    () => demand(['2 (a, b)']),
+    /enough standbys again, .* less than 1 s, and --min-st/,
+  );
+  nowMs = 1_000;
+  demand(['2 (a, b)']);
+});

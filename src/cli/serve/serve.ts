@@ -31,6 +31,7 @@ const flags = [
   'new-store',
   'database-connections',
   'accept-lost-commits',
+  'min-standbys',
   ...jwtFlags,
   'base-path',
   'cors-origins',
@@ -59,6 +60,7 @@ export const serve = command({
   ],
   async run({ values, settings }, terminal) {
     demandTwoPorts(values);
+    demandDatabase(values);
     const { store } = values;
     const { checkStart, prepare } = commandsOf(store);
     const warnings = checkStart(terminal.userId);
@@ -215,6 +217,16 @@ function demandTwoPorts(values: ServeValues): void {
   );
 }
 
+/** @throws UsageError */
+function demandDatabase({ store, 'min-standbys': standbysMin }: ServeValues): void {
+  const { file, name } = engineOf(store);
+  if (standbysMin === 0 || file === undefined) return;
+  throw new UsageError(
+    `--min-standbys ${standbysMin} needs a PostgreSQL database, and the store is the file ${name}; ` +
+      'take the setting away, or name a database with --store',
+  );
+}
+
 function serviceConfig(values: ServeValues, env: Environment): Omit<ServiceConfig, 'settings'> {
   return {
     host: values.host,
@@ -236,6 +248,7 @@ function serviceConfig(values: ServeValues, env: Environment): Omit<ServiceConfi
     commitMs: values['commit-timeout'],
     databaseConnections: values['database-connections'],
     acceptsLostCommits: values['accept-lost-commits'],
+    standbysMin: values['min-standbys'],
     tracesUrl: values['otlp-endpoint'],
   };
 }

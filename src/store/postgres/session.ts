@@ -1,5 +1,6 @@
 import type { Client } from 'pg';
-import { StoreOpenError } from '../errors.ts';
+import { limits } from '../../limits.ts';
+import { StoreError, StoreOpenError } from '../errors.ts';
 import type { CommitPromise } from '../store.ts';
 import { PROTOCOL_VIOLATION, sqlState } from './errors.ts';
 
@@ -80,6 +81,10 @@ function searchPathIn(options = ''): string | undefined {
   return named.at(-1)?.[1]?.replace(/\\(.)/g, '$1');
 }
 
+/** Without WAL senders, no commit waits, whatever the setting says. */
+export const standbyNames = `CASE pg_catalog.current_setting('max_wal_senders') WHEN '0' THEN ''
+  ELSE pg_catalog.current_setting('synchronous_standby_names') END`;
+
 const sessionSettings = `SELECT version(), pg_backend_pid() AS "processId",
     current_setting('server_encoding') AS encoding,
     format('%I OWNER %I', current_database() || '_utf8', current_user) AS "inUtf8",
@@ -88,7 +93,7 @@ const sessionSettings = `SELECT version(), pg_backend_pid() AS "processId",
     to_regclass('pg_dist_partition') IS NOT NULL AS "isCitus",
     current_setting('fsync') AS fsync,
     current_setting('full_page_writes') AS "fullPageWrites",
-    current_setting('synchronous_standby_names') AS "synchronousStandbyNames",
+    ${standbyNames} AS "synchronousStandbyNames",
     ${initialSetting('search_path')} AS "searchPath"`;
 
 /** What the operator has set, whatever another client of a pooler has left in the session. */
@@ -127,6 +132,30 @@ export function commitPromise(settings: PromiseSettings): CommitPromise {
 function standbysAskedFor(names: string): number {
   if (names === '') return 0;
   return Number(/^\s*(?:(?:FIRST|ANY)\s+)?(\d+)\s*\(/i.exec(names)?.[1] ?? 1);
+}
+
+/**
+ * Refuses what was committed while the server waited for fewer standbys than `min`, and for a time
+ * after that: commits wait when another process of the server, the checkpointer, has read the
+ * setting, too.
+ *
+ * @returns a function that takes the names that were read with the transactions of some work
+ */
+export function standbysDemand(min: number, nowMs = () => performance.now()) {
+  let fewerAtMs = Number.NEGATIVE_INFINITY;
+  /** @throws StoreError */
+  return (readNames: readonly string[]): void => {
+    const names = readNames.find((names) => standbysAskedFor(names) < min);
+    if (names !== undefined) fewerAtMs = nowMs();
+    else if (nowMs() - fewerAtMs >= limits.postgres.standbysSettleMs) return;
+    const waits =
+      names === undefined
+        ? 'the database waits for enough standbys again, and has done so for less than ' +
+          `${limits.postgres.standbysSettleMs / 1_000} s`
+        : 'the number of synchronous standbys that the database waits for is ' +
+          `${standbysAskedFor(names)} (synchronous_standby_names='${names}')`;
+    throw new StoreError('unavailable', `${waits}, and --min-standbys asks for ${min}`);
+  };
 }
 
 const tornPages =

@@ -17,7 +17,7 @@ import { openPool } from './pool.ts';
 import { demandStore, readerOn } from './reader.ts';
 import { rememberRefused } from './refused-plants.ts';
 import { ensureSchema, refuseChangedTables } from './schema.ts';
-import { commitPromise, type PromiseSettings } from './session.ts';
+import { commitPromise, type PromiseSettings, standbyNames, standbysDemand } from './session.ts';
 import { plantsBytes } from './size.ts';
 import { runChange } from './steps.ts';
 import { testWrite } from './test-write.ts';
@@ -107,6 +107,7 @@ function connected(
     callMs,
     acceptsLostCommits,
     connectionsPerThread = limits.postgres.connectionsPerThread,
+    standbysMin = 0,
   }: StoreOptions,
 ) {
   let promise: CommitPromise | undefined;
@@ -141,6 +142,17 @@ function connected(
     if (fault) throw new StoreError('unavailable', `${fault.says}; ${fault.remedy}`);
   }
 
+  const demandStandbys = standbysDemand(standbysMin);
+  /** Runs work that leads to a 200, or tells whether there can be one. */
+  async function promised<T>(work: (query: Query) => Promise<T>): Promise<T> {
+    if (standbysMin === 0) return pool.run(work);
+    const { result, names } = await pool.run(async (query) => {
+      const names = query.readStandbys();
+      return { result: await work(query), names };
+    });
+    demandStandbys(names);
+    return result;
+  }
   const store: Store = {
     ...readerOn(location, connector, pool),
     batchesMax: Math.max(1, connectionsPerThread - 1),
@@ -148,12 +160,12 @@ function connected(
       if (Atomics.load(faulty, 0) > 0)
         throw new StoreError('unavailable', 'the last test write was not stored as it was sent');
       const create = (query: Query) => createPlants(query, plants, Date.now(), context);
-      return measured(measures, pool.run(create));
+      return measured(measures, promised(create));
     },
     ...callsOf(changes, (begin) => pool.run((query) => runChange(query, begin()))),
     async beat(atMs) {
       await testAgain();
-      promise = commitPromise(await pool.run((query) => beat(query, node, atMs)));
+      promise = commitPromise(await promised((query) => beat(query, node, atMs)));
     },
   };
   return { pool, store, promise: () => promise, pooler: () => pooler };
@@ -169,7 +181,7 @@ async function beat(query: Query, node: bigint, atMs: number): Promise<PromiseSe
     `INSERT INTO heartbeat (node, beaten_at) VALUES ($1, $2) ON CONFLICT (node) DO UPDATE
       SET beaten_at = excluded.beaten_at
       RETURNING current_setting('fsync'), current_setting('full_page_writes'),
-        current_setting('synchronous_standby_names')`,
+        ${standbyNames}`,
     [node, atMs],
   );
   const [fsync, fullPageWrites, synchronousStandbyNames] = rows[0] as [string, string, string];

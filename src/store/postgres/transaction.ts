@@ -4,6 +4,7 @@ import { limits } from '../../limits.ts';
 import { StoreError } from '../errors.ts';
 import type { Connection } from './connection.ts';
 import { FEATURE_NOT_SUPPORTED, READ_ONLY_SQL_TRANSACTION, sqlState } from './errors.ts';
+import { standbyNames } from './session.ts';
 
 export interface Query {
   /**
@@ -25,6 +26,11 @@ export interface Query {
     statements: readonly Statement[],
     end?: 'RELEASE' | 'ROLLBACK TO',
   ): Promise<QueryArrayResult[]>;
+  /**
+   * From now on, reads in each transaction which standbys its commit waits for, and again behind the
+   * commit. @returns the readings, which grow
+   */
+  readStandbys(): readonly string[];
   readonly isCitus: boolean;
 }
 
@@ -44,6 +50,20 @@ export function queryOn({ client, settings: { searchPath, isCitus }, demands }: 
   // Without its name, temporary tables of another client would come first.
   const path = [searchPath, 'pg_temp'].filter(Boolean).join(', ');
 
+  let standbys: string[] | undefined;
+
+  /** The server takes a reload of its settings in between two statements. */
+  async function send(statements: readonly Statement[]): Promise<QueryArrayResult[]> {
+    if (standbys === undefined) return exchange(client, statements);
+    const sent = statements.flatMap((one) =>
+      one.text === settings || one.text === 'COMMIT' ? [one, standbysRead] : [one],
+    );
+    const results = await exchange(client, sent);
+    for (const [index, { rows }] of results.entries())
+      if (sent[index] === standbysRead) standbys.push(rows[0]?.[0]);
+    return results.filter((_, index) => sent[index] !== standbysRead);
+  }
+
   async function begun(
     { begin, guard = [], idleMs }: TransactionKind,
     ...statements: readonly Statement[]
@@ -51,7 +71,7 @@ export function queryOn({ client, settings: { searchPath, isCitus }, demands }: 
     const values = [path, demands.statementMs, idleMs, demands.acceptsLostCommits];
     const first = [silent(begin), { ...silent(settings), values }, ...guard];
     try {
-      return (await exchange(client, [...first, ...statements])).slice(first.length);
+      return (await send([...first, ...statements])).slice(first.length);
     } catch (error) {
       // If this fails, the connection is lost, and the transaction with it.
       await exchange(client, [silent('ROLLBACK')]).catch(() => undefined);
@@ -71,7 +91,7 @@ export function queryOn({ client, settings: { searchPath, isCitus }, demands }: 
 
   const query = async (text: string, values: readonly unknown[] = []) => {
     const isAlone = client.getTransactionStatus() === 'I';
-    const run = isAlone ? alone({ text, values }) : exchange(client, [{ text, values }]);
+    const run = isAlone ? alone({ text, values }) : send([{ text, values }]);
     return (await run)[0] as QueryArrayResult;
   };
   return Object.assign(query, {
@@ -86,6 +106,7 @@ export function queryOn({ client, settings: { searchPath, isCitus }, demands }: 
         throw error;
       }
     },
+    readStandbys: () => (standbys ??= []),
     begin: (kind: TransactionKind) => begun(kind).then(() => undefined, refuseStandby),
   });
 }
@@ -169,6 +190,8 @@ const settings = `SELECT WHERE concat(
   set_config('array_nulls', 'on', true),
   CASE WHEN current_setting('fsync') = 'off' AND NOT $4::boolean
     THEN set_config('transaction_read_only', 'on', true) END) IS NULL`;
+
+const standbysRead: Statement = { text: `SELECT ${standbyNames}` };
 
 /** A standby begins no transaction that writes. Its code would blame the statement. */
 function refuseStandby(error: unknown): never {

@@ -158,7 +158,8 @@ export async function historyOnPatroni(
   cluster: PatroniCluster,
 ): Promise<CheckReport> {
   const { url } = cluster;
-  const startNode = (_: number, ...args: string[]) => startImpatient(owner, url, args);
+  const startNode = (_: number, ...args: string[]) =>
+    startImpatient(owner, url, ['--min-standbys', '1', ...args]);
   const nodes = [await startNode(0), await startNode(1), await startNode(2)];
   const readStore = async () =>
     plantsIn(url.replace(/@.*\//, `@127.0.0.1:${(await cluster.primary()).port}/`));
