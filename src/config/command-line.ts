@@ -91,7 +91,13 @@ function variableText(name: FlagName, env: Environment): string | undefined {
   return text === '' && emptyVariableUnsets ? undefined : text;
 }
 
-function parsed(flag: Flag<unknown>, name: string, value: string, env: Environment): unknown {
+/** @param name of the flag, its variable or an argument @throws UsageError that begins with it */
+export function parsed<T>(
+  flag: Pick<Flag<T>, 'parse' | 'show' | 'isRepeated'>,
+  name: string,
+  value: string,
+  env: Environment,
+): T {
   try {
     return flag.parse(value, env);
   } catch (error) {

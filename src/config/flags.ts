@@ -4,7 +4,7 @@ import { defaultStorePath, type StoreLocation } from '../store/location.ts';
 import { roles } from '../store/tokens.ts';
 import { engineOf } from '../stores.ts';
 import type { Environment } from './environment.ts';
-import { storeLocation, storeOrFile } from './store-location.ts';
+import { storeLocation } from './store-location.ts';
 import {
   basePath,
   columnTitles,
@@ -108,16 +108,6 @@ export const flags = {
   'min-standbys': withDefault('N', integer(0, 100), '0', {
     help: 'synchronous standbys that a database has to wait for; with fewer, creates get 503',
     need: 'For a cluster that goes on without standbys, where a 200 would mean less meanwhile.',
-  }),
-  from: optional('STORE|BACKUP', storeOrFile, {
-    help: 'where the plants come from: a store in the form of --store, or a backup',
-    need: 'Required by copy: the name of the first store.',
-    show: textOf,
-  }),
-  to: optional('STORE', storeLocation, {
-    help: 'the store to copy into, which is made if it does not exist',
-    need: 'Required by copy: the name of the second store.',
-    show: textOf,
   }),
   against: optional('BACKUP', text, {
     help: 'a backup, or a folder of backups; the store must hold all plants of the backup',

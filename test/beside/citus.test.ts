@@ -83,7 +83,7 @@ async function testsOf(citus: Citus) {
     const source = `sqlite:${await newStore(t, 5_000)}`;
     const [url, restored] = [await citus.makeStore(), await citus.makeDatabase()];
     const backup = join(await temporaryFolder(t), 'backup.db');
-    const { created, target } = await doneJson('copy', '--from', source, '--to', url);
+    const { created, target } = await doneJson('copy', source, url);
     assert.deepEqual([created, target.plants], [5_000, 5_000]);
     await done('backup', backup, ...on(url));
     await done('restore', backup, ...on(restored));

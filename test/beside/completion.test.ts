@@ -42,7 +42,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
   'plant-store completion z': ['zsh'],
   'plant-store serve --store ': ['sqlite:'],
   'plant-store serve --store sqlite:dat': ['sqlite:data'],
-  'plant-store copy --to sqlite:dat': ['sqlite:data'],
+  'plant-store copy a.db sqlite:dat': ['sqlite:data'],
   'plant-store serve --token-file b': ['bin'],
   'plant-store verify dat': ['data'],
   'plant-store plants get ': [],

@@ -40,10 +40,7 @@ const inDatabase = (sql: string) => server.query(sql, nameOfDatabase(emptied));
 const newFile = async (t: Owner) => `sqlite:${await storePath(t)}`;
 const fileOf = (store: string) => store.replace('sqlite:', '');
 
-const argsOf = (from: string, to: string, ...flags: string[]) => [
-  ...['copy', '--from', from, '--to', to],
-  ...flags,
-];
+const argsOf = (from: string, to: string, ...flags: string[]) => [...['copy', from, to], ...flags];
 const copied = (from: string, to: string) => doneJson(...argsOf(from, to));
 
 /** Both files hold the same plants and tokens, with every column. */
@@ -317,9 +314,10 @@ test('a copy needs two stores, the first of which is there', async (t) => {
   await refused(/there is no store in postgres:/, ...argsOf(database, file));
   assert.equal(existsSync(fileOf(file)), false);
   for (const [args, says] of [
-    [argsOf(database, database), /--from and --to are the same store/],
+    [argsOf(database, database), /FROM and TO are the same store/],
     [argsOf(file, file.replace('/plants.db', '/./plants.db')), /are the same store/],
-    [['copy', '--from', file], /copy needs --to STORE/],
+    [['copy', file], /TO/],
+    [['copy', file, 'plants.db'], /: TO must be sqlite:PATH/],
   ] as const)
     failed(await runHere(args), says, 2);
 });

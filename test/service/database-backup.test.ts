@@ -188,7 +188,7 @@ test('a store that is copied from a file into a database, and backs up under two
     return doneJson('backup', folder, '--keep', '1s:1s', ...on(store));
   };
   await backUp(file);
-  await done('copy', '--from', `sqlite:${file}`, '--to', url);
+  await done('copy', `sqlite:${file}`, url);
   const otherName = url.replace('127.0.0.1', 'localhost');
   assert.notEqual(otherName, url);
   // Each name keeps its newest, so that each node finds what it has backed up.

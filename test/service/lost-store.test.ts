@@ -271,7 +271,7 @@ test('a start makes no store beside traces of an earlier one, unless it is told 
   );
   const saved = `${store}.saved-20261128T120000Z`;
   writeFileSync(saved, '');
-  const copyIt = new RegExp(`"plant-store copy --from sqlite:${saved} --to sqlite:${store}"`);
+  const copyIt = new RegExp(`"plant-store copy sqlite:${saved} sqlite:${store}"`);
   assert.match(await refusedStart(store, ...backups), copyIt);
   rmSync(saved);
   const { stderr, stop } = await startServer(t, store, [...oneThread, '--new-store', 'yes']);

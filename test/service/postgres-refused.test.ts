@@ -68,7 +68,7 @@ for (const [what, [change, says]] of Object.entries(faults))
     for (const args of [
       ['serve', '--port', '0', ...on(url)],
       ['import', file, ...on(url)],
-      ['copy', '--from', from, '--to', url],
+      ['copy', from, url],
     ])
       failed(await runHere(args, { PLANT_STORE_TOKEN: 'x'.repeat(40) }), says);
     assert.match((await diagnose(url)).lines['test write'] ?? '', says);
@@ -148,7 +148,7 @@ test('copy stops at a plant that the target refuses, and names the plant', async
   makeFile(path);
   alterStore(path, "INSERT INTO plants VALUES (1, 'Alder', NULL, 0, 0), (2, 'bad', NULL, 0, 0)");
   const says = /the target refuses the plant 2: .*"no_bad"/;
-  failed(await runHere(['copy', '--from', `sqlite:${path}`, '--to', url]), says);
+  failed(await runHere(['copy', `sqlite:${path}`, url]), says);
   await server.query('ALTER TABLE plants DROP CONSTRAINT no_bad', url);
-  await done('copy', '--from', `sqlite:${path}`, '--to', url);
+  await done('copy', `sqlite:${path}`, url);
 });

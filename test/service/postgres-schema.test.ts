@@ -96,8 +96,8 @@ for (const [method, parts] of Object.entries(partitions)) {
     const folder = await temporaryFolder(t);
     await done('backup', join(folder, 'backup.db'), ...on(url));
     const other = `sqlite:${join(folder, 'plants.db')}`;
-    assert.equal((await doneJson('copy', '--from', url, '--to', other)).created, 101);
-    assert.equal((await doneJson('copy', '--from', other, '--to', url)).same, 101);
+    assert.equal((await doneJson('copy', url, other)).created, 101);
+    assert.equal((await doneJson('copy', other, url)).same, 101);
     await done('doctor', ...on(url));
   });
 }

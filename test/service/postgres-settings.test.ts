@@ -52,7 +52,7 @@ test('plants and tokens are what they were, whatever the settings of the databas
   for (const _ of ['created', 'stored already']) await createAll(node);
   await done('token', 'create', 'app', ...on(url));
 
-  await done('copy', '--from', url, '--to', copy);
+  await done('copy', url, copy);
   await createAll(await startServer(t, copy, oneThread));
   for (const store of [url, copy]) {
     const listed = await doneRecords('plants', 'list', ...on(store));

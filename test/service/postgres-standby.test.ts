@@ -199,7 +199,7 @@ test('a standby that the URL names alone is read and backed up, takes no writes,
   assert.match(stderr, /could not be recorded in the store: .* it is a standby, which takes no wr/);
   await done('verify', '--against', backup, ...on(there));
   await done('export', join(folder, 'plants.csv'), ...on(there));
-  const copied = await doneJson('copy', '--from', there, '--to', `sqlite:${join(folder, 'c.db')}`);
+  const copied = await doneJson('copy', there, `sqlite:${join(folder, 'c.db')}`);
   assert.equal(copied.created, 100);
   await refused(/it is a standby, which takes no writes/, 'import', commonPlants, ...on(there));
 

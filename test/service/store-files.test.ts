@@ -101,8 +101,8 @@ test('two names of one file are one store', async () => {
   symlinkSync(join(quiet, 'plants.db'), soft);
   linkSync(join(quiet, 'plants.db'), hard);
   for (const name of [join(quiet, 'plants.db'), soft, hard]) {
-    const args = ['copy', '--from', `sqlite:${join(quiet, 'plants.db')}`, '--to', `sqlite:${name}`];
-    await refused(args, /^plant-store: --from and --to are the same store\n$/, 2);
+    const args = ['copy', `sqlite:${join(quiet, 'plants.db')}`, `sqlite:${name}`];
+    await refused(args, /^plant-store: FROM and TO are the same store\n$/, 2);
   }
   await refused(
     ['restore', hard, '--overwrite', ...on(join(quiet, 'plants.db'))],
@@ -117,9 +117,9 @@ test('no store is made, restored or copied where a file of another belongs', asy
   const names = [...ofTheStore.slice(1), 'backup.db.manifest.json'];
   for (const path of [...names.map((name) => join(quiet, name)), link]) {
     const because =
-      /^plant-store: --(store|to) must not name a file that belongs to a store: .*; it is "sqlite:/;
+      /^plant-store: (--store|TO) must not name a file that belongs to a store: .*; it is "sqlite:/;
     await refused(['restore', backup, '--store', `sqlite:${path}`, '--overwrite'], because, 2);
-    await refused(['copy', '--from', `sqlite:${backup}`, '--to', `sqlite:${path}`], because, 2);
+    await refused(['copy', `sqlite:${backup}`, `sqlite:${path}`], because, 2);
     await refused(['serve', '--store', `sqlite:${path}`], because, 2);
   }
 });

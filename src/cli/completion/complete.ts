@@ -33,7 +33,7 @@ async function candidates(words: readonly string[], last: string): Promise<reado
   const [, open] = /^--([a-z-]+)$/.exec(args.at(-1) ?? '') ?? [];
   if (open !== undefined && flags[open as FlagName]?.placeholder)
     return valuesOf(open, known, last);
-  return last.startsWith('-') ? unusedFlags(known, args) : argumentsOf(known, args);
+  return last.startsWith('-') ? unusedFlags(known, args) : argumentsOf(known, args, last);
 }
 
 /** The first words of all commands, or the second words after `token` or `plants`. */
@@ -53,9 +53,11 @@ function valuesOf(name: string, known: Command, last: string): Candidate[] {
   const { choices, placeholder }: Flag<unknown> = flags[name as FlagName];
   if (choices) return choices.map((choice) => [choice]);
   if (placeholder === 'FILE' || placeholder === 'BACKUP') return [files];
-  if (!placeholder.startsWith('STORE')) return [];
-  if (last.includes('sqlite:')) return [files];
-  return placeholder === 'STORE' ? [['sqlite:']] : [['sqlite:'], files];
+  return placeholder === 'STORE' ? storesFrom(last) : [];
+}
+
+function storesFrom(last: string): Candidate[] {
+  return last.includes('sqlite:') ? [files] : [['sqlite:']];
 }
 
 function unusedFlags({ flags: names }: Command, args: readonly string[]): Candidate[] {
@@ -71,10 +73,12 @@ function unusedFlags({ flags: names }: Command, args: readonly string[]): Candid
 }
 
 /** Positional arguments, or flags if none is missing. @throws UsageError if `args` are wrong */
-function argumentsOf(known: Command, args: readonly string[]): readonly Candidate[] {
+function argumentsOf(known: Command, args: readonly string[], last: string): readonly Candidate[] {
   const { positionals } = parseCommandLine<FlagName>(args, known.flags, {});
   const next = known.positionals[positionals.length];
   if (next === undefined) return unusedFlags(known, args);
   if (/^\[?(FILE|DEST|SRC)\]?$/.test(next)) return [files];
+  if (next === 'TO') return storesFrom(last);
+  if (next === 'FROM') return [...storesFrom(last), files];
   return next.includes('|') ? next.split('|').map((word) => [word]) : [];
 }

@@ -49,7 +49,7 @@ export async function earlierStore(
   const source = inBackups.length === 0 ? 'BACKUP' : shellQuoted(resolve(`${backups}`));
   // It is newer than any backup.
   const [saved] = beside.flatMap((trace) => trace.saved ?? []);
-  const copy = `"plant-store copy --from ${shellQuoted(`sqlite:${saved}`)} --to ${shellQuoted(wholeText)}"`;
+  const copy = `"plant-store copy ${shellQuoted(`sqlite:${saved}`)} ${shellQuoted(wholeText)}"`;
   const check = file ? 'mount its disk if it is not mounted' : 'check the URL of the database';
   return {
     says: `there is no store at ${name}, and there was one: ${traces.join('; ')}`,

@@ -1,3 +1,6 @@
+import { parsed } from '../../config/command-line.ts';
+import { flags } from '../../config/flags.ts';
+import { storeOrFile } from '../../config/store-location.ts';
 import { UsageError } from '../../config/values.ts';
 import { isSameFile } from '../../disk/files.ts';
 import { numberText, plantsText } from '../../quantity-text.ts';
@@ -7,18 +10,22 @@ import { command } from '../command.ts';
 import { demandSame, makeStoreCopy } from './store-copy.ts';
 
 export const copy = command({
-  positionals: [],
+  positionals: ['FROM', 'TO'],
   summary: 'Copy a store into another, and compare both. Services may run on both stores.',
-  need: 'Use it to move to another engine or machine.',
-  flags: ['from', 'to', 'accept-lost-commits', 'json'],
+  need: 'Use it to move to another engine or machine. FROM may be a backup; TO is made if it does not exist.',
+  flags: ['accept-lost-commits', 'json'],
   examples: [
-    'plant-store copy --from sqlite:data/plants.db --to postgres://plants@db.example.org/plants',
-    'plant-store copy --from postgres://plants@db.example.org/plants --to sqlite:data/plants.db',
+    'plant-store copy sqlite:data/plants.db postgres://plants@db.example.org/plants',
+    'plant-store copy postgres://plants@db.example.org/plants sqlite:data/plants.db',
   ],
-  async run({ values: { from, to, json, 'accept-lost-commits': acceptsLostCommits } }, terminal) {
-    if (from === undefined || to === undefined)
-      throw new UsageError(`copy needs --${from ? 'to' : 'from'} STORE`);
-    if (isSame(from, to)) throw new UsageError('--from and --to are the same store');
+  async run(
+    { values: { json, 'accept-lost-commits': acceptsLostCommits }, positionals },
+    terminal,
+  ) {
+    const [first = '', second = ''] = positionals;
+    const from = parsed({ ...flags.store, parse: storeOrFile }, 'FROM', first, terminal.env);
+    const to = parsed(flags.store, 'TO', second, terminal.env);
+    if (isSame(from, to)) throw new UsageError('FROM and TO are the same store');
     const choices = { acceptsLostCommits, isTemporary: false };
     const copied = await makeStoreCopy(from, to, choices, terminal);
     terminal.note(`Copied ${copied.took}; ${numberText(copied.counts.same)} existed already.`);

@@ -82,7 +82,7 @@ export function prepareRescue(db: DatabaseSync, store: number): () => string {
     const [from, to] = [pair, path].map((file) => shellQuoted(`sqlite:${file}`));
     return (
       `every stored plant is in ${pair} and ${pair}-wal; make a store of both with ` +
-      `"plant-store copy --from ${from} --to ${to}"`
+      `"plant-store copy ${from} ${to}"`
     );
   }
 
