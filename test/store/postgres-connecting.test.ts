@@ -17,7 +17,7 @@ host  all postgres  127.0.0.1/32 trust
 host  all scram     127.0.0.1/32 scram-sha-256
 `;
 const setUp = [
-  `CREATE ROLE scram LOGIN PASSWORD 'right'`,
+  `SET password_encryption = 'scram-sha-256'; CREATE ROLE scram LOGIN PASSWORD 'right'`,
   `CREATE DATABASE ascii ENCODING SQL_ASCII TEMPLATE template0`,
   `CREATE DATABASE latin`,
   `ALTER DATABASE latin SET client_encoding = LATIN1`,
@@ -143,7 +143,11 @@ for (const [what, [sslmode, onConnection, says]] of Object.entries(oddAnswers)) 
       locationOf(`postgres://ada:secret@127.0.0.1:${port}/plants?sslmode=${sslmode}`),
       300,
     );
-    await assert.rejects(connector.connect(), isUnavailable(says, false));
+    await assert.rejects(connector.connect(), (error: Error) => {
+      // It tells doctor whether a server has answered.
+      assert.equal('syscall' in Object(error.cause), error.message.includes('no answer'));
+      return isUnavailable(says, false)(error);
+    });
   });
 }
 

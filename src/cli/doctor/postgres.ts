@@ -36,8 +36,11 @@ async function databaseFindings(
     };
   } catch (failure) {
     if (!(failure instanceof StoreError || failure instanceof StoreOpenError)) throw failure;
-    const remedy = 'check whether the server runs, and check --store and the PG* variables';
-    return { connection: error(failure.message, remedy) };
+    const { cause } = failure;
+    // An error of the system: no server has answered.
+    const isSilent = cause instanceof AggregateError || 'syscall' in Object(cause);
+    const runs = isSilent ? 'check whether the server runs, and ' : '';
+    return { connection: error(failure.message, `${runs}check --store and the PG* variables`) };
   }
 }
 

@@ -9,10 +9,11 @@ import { sqlState, storeError } from './errors.ts';
 import { createPlants, storedPlants } from './plants.ts';
 import { within } from './pool.ts';
 import { identityIn } from './reader.ts';
-import { refuseChangedTables, refuseOthersTables, refuseUnfitSchema, versionOf } from './schema.ts';
+import { makeStore, refuseChangedTables, versionOf, wholeName } from './schema.ts';
 import { commitPromise } from './session.ts';
 import { isDistributed } from './size.ts';
 import { inTransaction, type Query } from './transaction.ts';
+import { tryUpgrade } from './upgrade.ts';
 
 /** What a database says of itself, for `doctor`. */
 export type DatabaseCondition = Awaited<ReturnType<typeof conditionOfPostgres>>;
@@ -93,25 +94,21 @@ async function role(query: Query) {
        current_user)
      FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS needed (name, privilege, place)
        JOIN pg_class ON pg_class.oid = to_regclass(name)
-     WHERE NOT has_table_privilege(pg_class.oid, privilege) GROUP BY pg_class.oid
+     WHERE NOT has_table_privilege(pg_class.oid, privilege) GROUP BY relnamespace, relname
      ORDER BY min(place)`,
     [all.map(([table]) => table), all.map(([, privilege]) => privilege)],
   );
   return { name, isSuperuser, grants: lacking.map(([grant]) => String(grant)) };
 }
 
-/** Of a row of pg_class, in SQL: good on any search path. */
-const wholeName = "format('%s.%I', relnamespace::regnamespace, relname)";
-
 async function storeContent(query: Query) {
   const version = await versionOf(query);
   if (version === 0) {
-    await refuseUnfitSchema(query, true);
-    await refuseOthersTables(query);
+    await makeStore(query, 'ROLLBACK');
     return undefined;
   }
   const isOutdated = version < schemaVersion;
-  if (!isOutdated) await refuseChangedTables(query);
+  await (isOutdated ? tryUpgrade(query) : refuseChangedTables(query));
   const fault = isOutdated ? undefined : await faultOfWrites(query);
   const lax = query.isCitus ? (await query(laxWorkers)).rows.flat() : [];
   return {

@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { limits } from '../../limits.ts';
-import { StoreOpenError } from '../errors.ts';
 import { newIdentity } from '../identity.ts';
 import type { PostgresLocation } from '../location.ts';
 import { schemaVersion, tokenUpgrade, versionOfTwo } from '../schema-version.ts';
@@ -8,13 +7,19 @@ import { openConnector } from './connector.ts';
 import {
   DEADLOCK_DETECTED,
   FEATURE_NOT_SUPPORTED,
-  INSUFFICIENT_PRIVILEGE,
   LOCK_NOT_AVAILABLE,
   sqlState,
   storeError,
 } from './errors.ts';
 import { runOnce, within } from './pool.ts';
-import { makeTables, newestIndex, refuseChangedTables, versionOf } from './schema.ts';
+import {
+  changedTables,
+  makeTables,
+  newestIndex,
+  refusalOfChange,
+  refuseChangedTables,
+  versionOf,
+} from './schema.ts';
 import { inTransaction, type Query } from './transaction.ts';
 
 export async function isThereInPostgres(location: PostgresLocation): Promise<boolean> {
@@ -36,6 +41,7 @@ export async function outdatedPostgres(location: PostgresLocation): Promise<numb
  * @throws StoreOpenError, StoreError
  */
 export async function upgradePostgres(location: PostgresLocation): Promise<string | undefined> {
+  await runOnce(location, limits.postgres.upgradeStepMs, tryUpgrade);
   const readers = await buildIndex(location);
   if (readers !== undefined) return readers;
   return runOnce(location, limits.postgres.upgradeStepMs, async (query) => {
@@ -43,19 +49,31 @@ export async function upgradePostgres(location: PostgresLocation): Promise<strin
       await inTransaction(query, () => upgradeTables(query));
       return undefined;
     } catch (cause) {
-      if (sqlState(cause) === LOCK_NOT_AVAILABLE)
-        return (
-          (await sessionsOnTables(query, limits.postgres.upgradeLockMs)) ??
-          'a session that has ended meanwhile'
-        );
-      if (sqlState(cause) !== INSUFFICIENT_PRIVILEGE) throw cause;
-      throw new StoreOpenError(
-        'the store in the database is of an earlier plant-store, and its tables cannot be ' +
-          `changed (${(cause as Error).message}); run "plant-store upgrade" with the role that ` +
-          'owns the tables',
-        { cause },
+      if (sqlState(cause) !== LOCK_NOT_AVAILABLE) throw cause;
+      return (
+        (await sessionsOnTables(query, limits.postgres.upgradeLockMs)) ??
+        'a session that has ended meanwhile'
       );
     }
+  });
+}
+
+/** Changes nothing, with locks that hold up no create. @throws StoreOpenError if the role may not */
+export async function tryUpgrade(query: Query): Promise<void> {
+  const change = async () => {
+    await query(`SET LOCAL lock_timeout = ${limits.postgres.upgradeLockMs}`);
+    for (const table of changedTables)
+      await query(`ALTER TABLE ${table} ALTER COLUMN id SET STATISTICS -1`);
+  };
+  await inTransaction(query, change, 'ROLLBACK').catch(async (error) => {
+    // Another session, such as another upgrade, has a table.
+    if (sqlState(error) === LOCK_NOT_AVAILABLE) return;
+    throw await refusalOfChange(
+      query,
+      error,
+      'the store in the database is of an earlier plant-store, and its tables cannot be changed',
+      'run "plant-store upgrade" with the role that owns the tables, or ',
+    );
   });
 }
 
@@ -110,9 +128,7 @@ async function buildIndex(location: PostgresLocation): Promise<string | undefine
       }
     });
   } catch (error) {
-    const state = sqlState(error);
-    if (state !== FEATURE_NOT_SUPPORTED && state !== INSUFFICIENT_PRIVILEGE)
-      throw storeError(error);
+    if (sqlState(error) !== FEATURE_NOT_SUPPORTED) throw storeError(error);
     return undefined;
   } finally {
     connection.destroy();
