@@ -82,6 +82,20 @@ test('doctor says which privilege a role lacks, and that a superuser is too much
   assert.match(`${asSuperuser['role']}`, /^warning postgres is a superuser/);
 });
 
+test('doctor counts the connections that a role may have', async () => {
+  const url = await databaseOf('few');
+  await server.query('ALTER ROLE few CONNECTION LIMIT 1');
+  assert.match(
+    (await diagnose(url)).lines['connections'] ?? '',
+    /^error 1 of 1 are open; .*, and needs 2; raise .* or CONNECTION LIMIT of the role/,
+  );
+  await server.query('ALTER ROLE few CONNECTION LIMIT 3');
+  assert.match(
+    (await diagnose(url)).lines['connections'] ?? '',
+    /^warning 1 of 3 are open; .* which is more than are left/,
+  );
+});
+
 /** What another than this program does to the table of plants, and what takes it back. */
 const onPlants: Record<string, [change: string, says: RegExp]> = {
   'a trigger that changes a name': [

@@ -139,7 +139,10 @@ function connections({
     `${numberText(open)} of ${numberText(max)} are open; a node on a machine like this opens ` +
     `up to ${perNode}`;
   const remedy =
-    'raise max_connections of the server, or lower --database-connections of the nodes';
+    'raise max_connections of the server or CONNECTION LIMIT of the role and the database, or ' +
+    'lower --database-connections of the nodes';
+  // Of the main thread, and of one HTTP thread.
+  if (max < 2) return error(`${figure}, and needs 2`, remedy);
   return max - open < perNode
     ? warning(`${figure}, which is more than are left`, remedy)
     : ok(figure);

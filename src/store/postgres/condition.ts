@@ -70,13 +70,19 @@ async function clock(query: Query) {
   return { roundTripMs, aheadMs: Number(rows[0]?.[0]) - (askedMs + roundTripMs / 2) };
 }
 
+/** Connections are those of the server, the role or the database, whichever has fewest left. */
 async function sessions(query: Query) {
   const { rows } = await query(
-    `SELECT EXISTS (SELECT FROM pg_stat_replication),
-      (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'),
-      current_setting('max_connections')::bigint
+    `WITH open AS (SELECT * FROM pg_stat_activity WHERE backend_type = 'client backend')
+    SELECT EXISTS (SELECT FROM pg_stat_replication), taken, most FROM (VALUES
+      ((SELECT count(*) FROM open), current_setting('max_connections')::bigint
         - current_setting('superuser_reserved_connections')::bigint
-        - coalesce(current_setting('reserved_connections', true), '0')::bigint`,
+        - coalesce(current_setting('reserved_connections', true), '0')::bigint),
+      ((SELECT count(*) FROM open WHERE usename = current_user),
+        (SELECT rolconnlimit FROM pg_roles WHERE rolname = current_user)),
+      ((SELECT count(*) FROM open WHERE datname = current_database()),
+        (SELECT datconnlimit FROM pg_database WHERE datname = current_database()))
+    ) AS bounds (taken, most) WHERE most >= 0 ORDER BY most - taken LIMIT 1`,
   );
   const [hasStandby, open, max] = rows[0] as [boolean, bigint, bigint];
   return { hasStandby, connectionsOpen: Number(open), connectionsMax: Number(max) };

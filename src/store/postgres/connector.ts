@@ -99,6 +99,11 @@ function remedyFor(error: unknown, { database, user }: PostgresLocation): string
       `; CREATE DATABASE ${escapeIdentifier(database)} OWNER ${escapeIdentifier(user)} ` +
       "ENCODING 'UTF8' TEMPLATE template0"
     );
+  if (isAtLimit(error))
+    return (
+      '; each thread of each node needs one: raise max_connections of the server or CONNECTION ' +
+      'LIMIT of the role and the database, or lower --http-threads'
+    );
   if (!/unsupported startup parameter/.test(reasonOf(error))) return '';
   return (
     '; set ignore_startup_parameters = options in the settings of PgBouncer: plant-store takes ' +
