@@ -237,6 +237,6 @@ test('doctor and serve end with the same statement where a role comes to no stor
 /** As a start does. */
 async function upgradeOrMake(url: string): Promise<void> {
   const { outdatedSchema, upgrade } = postgresEngine(locationOf(url));
-  if ((await outdatedSchema()) !== undefined) await upgrade();
+  if ((await outdatedSchema()) !== undefined) await upgrade(() => undefined);
   await makeStore(url);
 }

@@ -32,6 +32,9 @@ export async function outdatedPostgres(location: PostgresLocation): Promise<numb
   return version === 0 || version >= schemaVersion ? undefined : version;
 }
 
+/** Told of a session for which the build of the index waits, as long as it waits. */
+export type OnWait = (session: string) => void;
+
 /**
  * Builds the index of plants beside running services, and upgrades the tables in one transaction.
  * A statement that waits for a lock on a table holds up all later readers of the table, so it gives
@@ -40,9 +43,12 @@ export async function outdatedPostgres(location: PostgresLocation): Promise<numb
  * @returns if the tables are in use, by which sessions
  * @throws StoreOpenError, StoreError
  */
-export async function upgradePostgres(location: PostgresLocation): Promise<string | undefined> {
+export async function upgradePostgres(
+  location: PostgresLocation,
+  onWait: OnWait,
+): Promise<string | undefined> {
   await runOnce(location, limits.postgres.upgradeStepMs, tryUpgrade);
-  const readers = await buildIndex(location);
+  const readers = await buildIndex(location, onWait);
   if (readers !== undefined) return readers;
   return runOnce(location, limits.postgres.upgradeStepMs, async (query) => {
     try {
@@ -106,10 +112,15 @@ async function upgradeTables(query: Query): Promise<void> {
  *
  * @returns the sessions whose snapshots the build would wait for, such as that of `pg_dump`
  */
-async function buildIndex(location: PostgresLocation): Promise<string | undefined> {
+async function buildIndex(location: PostgresLocation, onWait: OnWait): Promise<string | undefined> {
   const { upgradeStepMs: ms, upgradePauseMs } = limits.postgres;
   const connection = await openConnector(location, ms).connect();
   const { client, settings } = connection;
+  let told: string | undefined;
+  const tell = (session: string | undefined) => {
+    if (session !== undefined && session !== told) onWait(session);
+    told = session;
+  };
   try {
     return await within(connection, ms, async (query) => {
       // For statements outside of transactions. In a session of a pooler, the setting would stay.
@@ -124,7 +135,13 @@ async function buildIndex(location: PostgresLocation): Promise<string | undefine
         }
         const readers = await sessionsOnTables(query, upgradePauseMs, 'backend_xmin');
         if (readers) return readers;
-        await client.query(isValid === false ? drop : create).catch(passDeadlock);
+        // A session may have begun a moment ago. A look that fails does not stop the build.
+        const look = () => void runOnce(location, ms, waitedFor).then(tell, () => undefined);
+        const watch = setInterval(look, upgradePauseMs);
+        await client
+          .query(isValid === false ? drop : create)
+          .catch(passDeadlock)
+          .finally(() => clearInterval(watch));
       }
     });
   } catch (error) {
@@ -162,11 +179,7 @@ async function sessionsOnTables(
   known = 'pid',
 ): Promise<string | undefined> {
   const { rows } = await query(
-    `SELECT DISTINCT format('process %s (%s, user %s%s)', pid,
-        coalesce(nullif(application_name, ''), 'without a name'), usename,
-        to_char(query_start AT TIME ZONE 'UTC',
-          '", whose query began at "YYYY-MM-DD"T"HH24:MI:SS"Z"')),
-      xact_start
+    `SELECT DISTINCT ${sessionText}, xact_start
      FROM pg_locks JOIN pg_stat_activity USING (pid)
      WHERE granted AND ${known} IS NOT NULL AND pid <> pg_backend_pid() AND datname = current_database()
        AND relation IN (to_regclass('plant_store'), to_regclass('tokens'), to_regclass('plants'))
@@ -176,3 +189,18 @@ async function sessionsOnTables(
   );
   return rows.length > 0 ? rows.map(([session]) => session).join(', ') : undefined;
 }
+
+/** The session whose end the build of an index of plants waits for. */
+async function waitedFor(query: Query): Promise<string | undefined> {
+  const { rows } = await query(
+    `SELECT ${sessionText} FROM pg_stat_activity
+     WHERE pid IN (SELECT current_locker_pid FROM pg_stat_progress_create_index
+       WHERE relid = to_regclass('plants'))`,
+  );
+  return rows[0]?.[0];
+}
+
+/** Of a row of pg_stat_activity, in SQL. */
+const sessionText = `format('process %s (%s, user %s%s)', pid,
+  coalesce(nullif(application_name, ''), 'without a name'), usename,
+  to_char(query_start AT TIME ZONE 'UTC', '", whose query began at "YYYY-MM-DD"T"HH24:MI:SS"Z"'))`;
