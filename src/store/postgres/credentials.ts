@@ -1,4 +1,3 @@
-import { getCACertificates } from 'node:tls';
 import type { ClientConfig } from 'pg';
 import { parse } from 'pg-connection-string';
 import pgpass from 'pgpass';
@@ -20,9 +19,6 @@ export function tlsOptions(
   const url = `postgres://?${new URLSearchParams(named)}`;
   try {
     const ssl = parse(url, { useLibpqCompat: true }).ssl as NonNullable<ClientConfig['ssl']>;
-    // Node knows public authorities, and not those that the machine has beside them.
-    if (tls.sslrootcert === undefined && tls.sslmode === 'verify-full')
-      return { ...Object(ssl), ca: [...getCACertificates(), ...getCACertificates('system')] };
     // Node would trust all public authorities.
     if (tls.sslrootcert !== undefined && ssl !== false && !Object(ssl).ca)
       throw new Error(`the file of sslrootcert, ${tls.sslrootcert}, is empty`);

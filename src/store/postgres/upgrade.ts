@@ -72,8 +72,9 @@ export async function tryUpgrade(query: Query): Promise<void> {
       await query(`ALTER TABLE ${table} ALTER COLUMN id SET STATISTICS -1`);
   };
   await inTransaction(query, change, 'ROLLBACK').catch(async (error) => {
-    // Another session, such as another upgrade, has a table.
-    if (sqlState(error) === LOCK_NOT_AVAILABLE) return;
+    const state = sqlState(error);
+    // Another session, such as another upgrade, has a table. Citus lets no table of its own try.
+    if (state === LOCK_NOT_AVAILABLE || state === FEATURE_NOT_SUPPORTED) return;
     throw await refusalOfChange(
       query,
       error,
