@@ -27,7 +27,15 @@ export const variables = {
   application_name: 'PGAPPNAME',
   connect_timeout: 'PGCONNECT_TIMEOUT',
   target_session_attrs: 'PGTARGETSESSIONATTRS',
+  channel_binding: 'PGCHANNELBINDING',
+  gssencmode: 'PGGSSENCMODE',
 } as const;
+
+/** Taken, and without a meaning here: each call has a time of its own. */
+const keepalives = ['keepalives', 'keepalives_idle', 'keepalives_interval', 'keepalives_count'];
+
+/** They would lead to another server, or make it safer. */
+const unreadVariables = ['PGSERVICE', 'PGHOSTADDR', 'PGREQUIREAUTH', 'PGREQUIREPEER', 'PGSSLCRL'];
 
 type Parameter = keyof typeof variables;
 type Read = (name: Parameter) => string | undefined;
@@ -43,8 +51,16 @@ type Read = (name: Parameter) => string | undefined;
 export function postgresLocation(url: string, env: Environment): PostgresLocation {
   const parameters = parseUrl(url);
   const read = (name: Parameter) => parameters[name] || env[variables[name]] || undefined;
-  // Checked only: a host without writes is never used.
+  const unread = unreadVariables.find((name) => env[name]);
+  if (unread !== undefined)
+    throw new UsageError(
+      `does not work with ${unread}, which plant-store does not read; unset it, and name the ` +
+        'host, the database and the user in the URL',
+    );
+  // Checked only: a host without writes is never used, and no other value is in force.
   parsedBy(oneOf(['any', 'read-write', 'primary']), 'target_session_attrs', read);
+  parsedBy(preferred, 'channel_binding', read);
+  parsedBy(oneOf(['disable', 'prefer']), 'gssencmode', read);
   const user = read('user') ?? (env['USER'] || env['USERNAME']);
   if (!user)
     throw new UsageError('names no user: write postgres://USER@HOST/DATABASE, or set PGUSER');
@@ -65,17 +81,24 @@ export function postgresLocation(url: string, env: Environment): PostgresLocatio
 /** What stands before the hosts; the hosts; the database; the parameters. */
 const parts = /^(postgres(?:ql)?:\/\/(?:[^@/]*@)?)([^@/?]*)((?:\/[^@/?]*)?)(?:\?(.*))?$/s;
 
-/** The errors show no part of the URL: any part may be a password that was not encoded. */
+/**
+ * The errors show no part of the URL, because any part may be a password that was not encoded, but
+ * for the name of a parameter that stands behind no password.
+ */
 function parseUrl(url: string): Partial<Record<Parameter, string>> {
-  const [, start, authority = '', database, query] = parts.exec(url) ?? refuse();
-  const named = Object.fromEntries(new URLSearchParams(query));
-  if (!Object.keys(named).every((name) => Object.hasOwn(variables, name))) {
+  const [, start, authority = '', database, query = ''] = parts.exec(url) ?? refuse();
+  const parameters = Object.entries(Object.fromEntries(new URLSearchParams(query)));
+  const named = parameters.filter(([name]) => !keepalives.includes(name));
+  const atHosts = authority.split(',').map((host) => parsePart(`${start}${host}${database}`));
+  const unknown = named.find(([name]) => !Object.hasOwn(variables, name))?.[0];
+  if (unknown !== undefined) {
+    const isShown =
+      !/@|password=/.test(query) && /^\w+$/.test(unknown) && `&${query}`.includes(`&${unknown}=`);
     throw new UsageError(
-      'has a parameter that is not supported; the supported ones: ' +
-        `${Object.keys(variables).join(', ')}`,
+      `has ${isShown ? `the parameter ${unknown}, which` : 'a parameter that'} is not supported; ` +
+        `the supported ones: ${Object.keys(variables).join(', ')}`,
     );
   }
-  const atHosts = authority.split(',').map((host) => parsePart(`${start}${host}${database}`));
   const ports = atHosts.map(({ port }) => port ?? '');
   return {
     user: atHosts[0]?.user ?? '',
@@ -83,7 +106,7 @@ function parseUrl(url: string): Partial<Record<Parameter, string>> {
     dbname: atHosts[0]?.database ?? '',
     host: atHosts.map(({ host }) => host ?? '').join(','),
     port: ports.some(Boolean) ? ports.join(',') : '',
-    ...named,
+    ...Object.fromEntries(named),
   };
 }
 
@@ -125,7 +148,7 @@ function tlsFrom(read: Read): PostgresTls {
     parsedBy(oneOf(tlsModes), 'sslmode', read) ?? (isPublic ? 'verify-full' : 'prefer');
   if (isPublic && sslmode !== 'verify-full') {
     throw new UsageError(
-      'needs sslmode=verify-full with sslrootcert=system: public authorities give ' +
+      'needs sslmode=verify-full with sslrootcert=system (or PGSSLROOTCERT): public authorities give ' +
         'certificates to everyone, for other names',
     );
   }
@@ -147,6 +170,12 @@ function parsedBy<T>(parse: (text: string) => T, name: Parameter, read: Read): T
     const source = `${name} (or ${variables[name]})`;
     throw new UsageError(`does not work with this ${source}, which ${cause.message}`, { cause });
   }
+}
+
+/** The service uses it where the server offers it. */
+function preferred(text: string): void {
+  if (text !== 'prefer')
+    throw new UsageError('must be prefer; to be sure of the server, use sslmode=verify-full');
 }
 
 function seconds(text: string): number {

@@ -71,7 +71,8 @@ function tellOutages(log: Log, nowMs: () => number) {
       if (outage === undefined || beganMs < outage.untilMs + limits.ops.heartbeatEveryMs) return;
       const { sinceMs, untilMs, refused } = outage;
       outage = undefined;
-      const seconds = ((untilMs - sinceMs) / 1_000).toFixed(1);
+      // Each refusal is a moment.
+      const seconds = (Math.max(100, untilMs - sinceMs) / 1_000).toFixed(1);
       const text = `creates are stored again after ${seconds} s; requests refused: ${numberText(refused)}`;
       log.info({ since: isoTime(sinceMs), refused }, text);
     },

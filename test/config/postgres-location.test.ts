@@ -46,6 +46,9 @@ const urls: Record<string, Partial<PostgresLocation>> = {
   'postgres://ada@db/plants?connect_timeout=7&target_session_attrs=read-write': {
     connectMs: 7_000,
   },
+  'postgres://ada@db/plants?channel_binding=prefer&gssencmode=disable&keepalives=1&keepalives_idle=30&keepalives_interval=5&keepalives_count=3':
+    {},
+  'postgres://ada@db/plants?sslrootcert=system': { tls: { sslmode: 'verify-full', ...noFiles } },
   'postgres://ada@db/plants?sslmode=verify-ca&sslrootcert=root&sslcert=own&sslkey=key': {
     tls: { sslmode: 'verify-ca', sslrootcert: 'root', sslcert: 'own', sslkey: 'key' },
   },
@@ -117,6 +120,25 @@ const wrong: readonly [url: string, says: RegExp, variables?: Record<string, str
   [
     'postgres://ada@db/plants?password=secret&sslmod=require',
     /has a parameter that is not supported; the supported ones: host, port/,
+  ],
+  [
+    'postgres://ada@db/plants?sslmod=require&x=1',
+    /has the parameter sslmod, which is not supported/,
+  ],
+  ['postgres://ada@db/plants?service=beds', /the parameter service, which is not supported/],
+  ['postgres://ada:12/w?secret=d@db/plants', /a parameter that is not supported/],
+  ['postgres://ada:12?secret', /a parameter that is not supported/],
+  [
+    'postgres://ada@db/plants?channel_binding=require',
+    /this channel_binding \(or PGCHANNELBINDING\), which must be prefer; .*sslmode=verify-full/,
+  ],
+  ['postgres://ada@db/plants?gssencmode=require', /this gssencmode .*must be one of disable, pre/],
+  ['postgres://ada@db/plants', /this channel_binding .*must be/, { PGCHANNELBINDING: 'require' }],
+  ['postgres://ada@db/plants', /does not work with PGSERVICE, .*; unset it/, { PGSERVICE: 'beds' }],
+  [
+    'postgres://ada@db/plants?sslmode=require',
+    /needs sslmode=verify-full with sslrootcert=system \(or PGSSLROOTCERT\)/,
+    { PGSSLROOTCERT: 'system' },
   ],
   [
     'postgres://ada@db/plants?sslmode=secret',

@@ -14,6 +14,8 @@ export interface PoolerSettings {
   readonly connections?: number;
   /** How many prepared statements the pooler keeps; 0 keeps none. */
   readonly prepared?: number;
+  /** Parameters of a login that PgBouncer drops. */
+  readonly ignored?: string;
 }
 
 /** Such as 1.18; undefined if it is not installed. */
@@ -85,7 +87,12 @@ type Format = (port: number, ownPort: number, database: string, settings: Pooler
 
 const programs: Readonly<Record<PoolerName, { format: Format; isUp: string; user: string[] }>> = {
   pgbouncer: {
-    format: (port, ownPort, _, { mode = 'transaction', connections = 1, prepared }) => `[databases]
+    format: (
+      port,
+      ownPort,
+      _,
+      { mode = 'transaction', connections = 1, prepared, ignored },
+    ) => `[databases]
 * = host=127.0.0.1 port=${port} user=postgres
 [pgbouncer]
 listen_addr = 127.0.0.1
@@ -94,7 +101,7 @@ unix_socket_dir =
 auth_type = any
 pool_mode = ${mode}
 default_pool_size = ${connections}
-ignore_startup_parameters = options
+ignore_startup_parameters = ${ignored ?? 'options'}
 server_login_retry = 1
 server_connect_timeout = 2
 ${prepared === undefined ? '' : `max_prepared_statements = ${prepared}`}

@@ -167,7 +167,7 @@ async function serverIn(
     started.stderr.setEncoding('utf8').on('data', (chunk: string) => {
       printed += chunk;
     });
-    while (!/ready to accept (read-only )?connections/.test(printed.slice(begun))) {
+    while (!/ready to accept (read[- ]only )?connections/.test(printed.slice(begun))) {
       await Promise.race([once(started.stderr, 'data'), exit]);
       assert.equal(
         started.exitCode ?? started.signalCode,

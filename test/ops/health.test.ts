@@ -43,14 +43,19 @@ test('an outage has a line when it begins, one a minute, and one when it is over
     nowMs += 1_000;
   }
   isAway = false;
-  for (let beat = 0; beat < 3; beat += 1) {
-    await watch.beat(store);
-    nowMs += 2_000;
+  for (const refused of [0, 1]) {
+    if (refused) watch.failed({ reason: 'gone', sinceMs: nowMs, untilMs: nowMs, refused });
+    for (let beat = 0; beat < 3; beat += 1) {
+      await watch.beat(store);
+      nowMs += 2_000;
+    }
   }
   assert.deepEqual(lines, [
     'clients get 503 with code 50301: away; a retry is safe',
     'clients have got 503 with code 50301 for 60 s: away',
     'clients have got 503 with code 50301 for 2 min: away',
     'creates are stored again after 129.0 s; requests refused: 390',
+    'clients get 503 with code 50301: gone; a retry is safe',
+    'creates are stored again after 0.1 s; requests refused: 1',
   ]);
 });

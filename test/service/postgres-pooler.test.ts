@@ -90,6 +90,19 @@ test('a pooler is named by the start and doctor, and refused by each command if 
     assert.match((await runHere([...words.split(' '), '--store', cut])).stderr, says, words);
 });
 
+test('a pooler that refuses the parameter of the URL is named with the setting that lets it in', async (t) => {
+  if (lacksPgBouncer(t)) return;
+  const { url } = await startPooler(t, 'pgbouncer', await server.makeDatabase(), {
+    ignored: 'extra_float_digits',
+  });
+  const store = `${url}?options=-csearch_path%3Dpublic`;
+  const says = /unsupported startup parameter.* set ignore_startup_parameters = options/;
+  for (const command of ['doctor', 'serve']) {
+    const { stdout, stderr } = await runHere([command, '--store', store]);
+    assert.match(stdout + stderr, says);
+  }
+});
+
 async function behindPooler(t: TestContext, url: string, parameters = '') {
   const { url: pooled } = await startPooler(t, 'pgbouncer', url);
   const { plantsUrl } = await startServer(t, `${pooled}${parameters}`, oneThread);

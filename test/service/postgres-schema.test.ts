@@ -112,6 +112,10 @@ const changes: Record<string, [statement: string, says: RegExp]> = {
     'CREATE SCHEMA postgres; CREATE TABLE postgres.plants (LIKE plants INCLUDING ALL)',
     /plants .*it has a namesake in a schema that comes first/,
   ],
+  'by a table that inherits from it': [
+    'CREATE TABLE trees () INHERITS (plants)',
+    /plants .*it has the rows of another table, until ALTER TABLE public.trees NO INHERIT public.plants\)/,
+  ],
 };
 
 test('a store whose tables were changed is refused, and the difference is named', async () => {

@@ -72,18 +72,21 @@ test('plants and tokens are what they were, whatever the settings of the databas
 test('a node opens no more connections than it is told, and refuses too few for its threads', async (t) => {
   const url = await server.makeDatabase();
   const within = (threads: number) => [
-    ...['--database-connections', '6', '--http-threads', `${threads}`],
+    ...['--database-connections', '8', '--http-threads', `${threads}`],
   ];
   const node = await startServer(t, url, within(2));
-  assert.match(node.stderr(), /at most 6 connections to the database"/);
+  assert.match(
+    node.stderr(),
+    /at most 7 connections to the database; the threads use no more of --database-connections 8"/,
+  );
   const ids = Array.from({ length: 200 }, (_, id) => id);
   const replies = await Promise.all(ids.map((id) => create(node.plantsUrl, { id, name: 'Alder' })));
   assert(replies.every(({ status }) => status === 200));
   const open = `SELECT count(*)::int FROM pg_stat_activity WHERE datname = '${nameOfDatabase(url)}'`;
   const [{ count = 0 } = {}] = (await server.query(open)) as [{ count: number }];
-  assert(count >= 3 && count <= 6, `${count} connections`);
-  const refused = await runHere(['serve', '--store', url, ...within(5)]);
-  assert.match(refused.stderr, /6 is too few for 5 HTTP threads; give 7 or more, or lower --http-/);
+  assert(count >= 3 && count <= 7, `${count} connections`);
+  const refused = await runHere(['serve', '--store', url, ...within(7)]);
+  assert.match(refused.stderr, /8 is too few for 7 HTTP threads; give 9 or more, or lower --http-/);
 });
 
 test('plants that a policy of the database hides are an error, and no part of them is called all', async (t) => {

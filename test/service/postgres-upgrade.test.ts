@@ -3,9 +3,10 @@ import { readFileSync } from 'node:fs';
 import { after, type TestContext, test } from 'node:test';
 import { Client } from 'pg';
 import { storeLocation } from '../../src/config/store-location.ts';
-import { openStore } from '../../src/stores.ts';
+import { openStore, postgresEngine } from '../../src/stores.ts';
 import { withLimits } from '../helpers/faults.ts';
 import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
+import { locationOf } from '../helpers/postgres-connection.ts';
 import {
   create,
   oneThread,
@@ -123,6 +124,17 @@ test('an upgrade names the session for whose snapshot the build of its index wou
   assert.match(stderr, /has not been upgraded within 1 s.* in use by process \d+ \(pg_dump, user/);
   await dump.query('COMMIT');
   assert.equal((await runHere(['upgrade', '--store', url])).code, 0);
+});
+
+test('an upgrade tells for which session that has just begun the build of its index waits', async (t) => {
+  const url = await oldStore();
+  const dump = await clientOn(t, url, 'pg_dump');
+  await dump.query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT id FROM plants');
+  const { promise: told, resolve } = Promise.withResolvers<string>();
+  const upgrade = postgresEngine(locationOf(url)).upgrade(resolve);
+  assert.match(`${await Promise.race([told, upgrade])}`, /^process \d+ \(pg_dump, user postgres, /);
+  await dump.query('COMMIT');
+  assert.equal(await upgrade, undefined);
 });
 
 test('while a session reads the tokens, an upgrade gives way to other readers, and names the session; when the session has ended, the store is upgraded', {

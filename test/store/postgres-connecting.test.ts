@@ -15,9 +15,11 @@ const rules = `
 local all postgres               trust
 host  all postgres  127.0.0.1/32 trust
 host  all scram     127.0.0.1/32 scram-sha-256
+host  all surplus   127.0.0.1/32 trust
 `;
 const setUp = [
-  `CREATE ROLE scram LOGIN PASSWORD 'right'`,
+  `SET password_encryption = 'scram-sha-256'; CREATE ROLE scram LOGIN PASSWORD 'right'`,
+  'CREATE ROLE surplus LOGIN CONNECTION LIMIT 0',
   `CREATE DATABASE ascii ENCODING SQL_ASCII TEMPLATE template0`,
   `CREATE DATABASE latin`,
   `ALTER DATABASE latin SET client_encoding = LATIN1`,
@@ -73,6 +75,11 @@ test('connections to PostgreSQL', async (t) => {
     'to sessions that only read': [
       `postgres://postgres@${here}/postgres?options=-cdefault_transaction_read_only=on`,
       /is read-only/,
+      false,
+    ],
+    'of a role with too many': [
+      `postgres://surplus@${here}/postgres`,
+      /too many connections for role "surplus"; each thread of each node needs one: .*CONNECTION LIMIT/,
       false,
     ],
     'to any of several hosts': [
@@ -143,7 +150,11 @@ for (const [what, [sslmode, onConnection, says]] of Object.entries(oddAnswers)) 
       locationOf(`postgres://ada:secret@127.0.0.1:${port}/plants?sslmode=${sslmode}`),
       300,
     );
-    await assert.rejects(connector.connect(), isUnavailable(says, false));
+    await assert.rejects(connector.connect(), (error: Error) => {
+      // It tells doctor whether a server has answered.
+      assert.equal('syscall' in Object(error.cause), error.message.includes('no answer'));
+      return isUnavailable(says, false)(error);
+    });
   });
 }
 

@@ -17,7 +17,7 @@ hostnossl all plain     127.0.0.1/32 trust
 hostssl   all certified 127.0.0.1/32 cert
 hostssl   all scram     127.0.0.1/32 scram-sha-256
 `;
-const roles = `CREATE ROLE encrypted LOGIN; CREATE ROLE plain LOGIN; CREATE ROLE certified LOGIN; CREATE ROLE scram LOGIN PASSWORD 'right'`;
+const roles = `SET password_encryption = 'scram-sha-256'; CREATE ROLE encrypted LOGIN; CREATE ROLE plain LOGIN; CREATE ROLE certified LOGIN; CREATE ROLE scram LOGIN PASSWORD 'right'`;
 
 const untrusted =
   /TLS: self-signed certificate in certificate chain \(see sslmode, sslrootcert, sslcert and sslkey\)/;
@@ -34,8 +34,8 @@ const ways: readonly (readonly [
   ['postgres@127.0.0.1', 'sslmode=require', 'encrypted'],
   ['postgres@SOCKET', 'sslmode=require', 'plain'],
 
-  ['encrypted@127.0.0.1', 'sslmode=disable', /no pg_hba\.conf entry .*no encryption/],
-  ['plain@127.0.0.1', 'sslmode=require', /no pg_hba\.conf entry .*SSL encryption/],
+  ['encrypted@127.0.0.1', 'sslmode=disable', /no pg_hba\.conf entry .*(no encryption|SSL off)/],
+  ['plain@127.0.0.1', 'sslmode=require', /no pg_hba\.conf entry .*(SSL encryption|SSL on)/],
   ['scram:right@127.0.0.1', 'sslmode=prefer', 'encrypted'],
 
   ['postgres@127.0.0.1', 'sslmode=require&sslrootcert=@other.crt', untrusted],
@@ -47,6 +47,7 @@ const ways: readonly (readonly [
     /TLS: IP: 127\.0\.0\.1 is not in the cert's list/,
   ],
   ['postgres@localhost', 'sslmode=verify-full&sslrootcert=@own.crt', 'encrypted'],
+  ['postgres@localhost', 'sslrootcert=system', untrusted],
 
   ['certified@127.0.0.1', 'sslmode=require', /connection requires a valid client certificate/],
   [

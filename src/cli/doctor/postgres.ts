@@ -36,8 +36,11 @@ async function databaseFindings(
     };
   } catch (failure) {
     if (!(failure instanceof StoreError || failure instanceof StoreOpenError)) throw failure;
-    const remedy = 'check whether the server runs, and check --store and the PG* variables';
-    return { connection: error(failure.message, remedy) };
+    const { cause } = failure;
+    // An error of the system: no server has answered.
+    const isSilent = cause instanceof AggregateError || 'syscall' in Object(cause);
+    const runs = isSilent ? 'check whether the server runs, and ' : '';
+    return { connection: error(failure.message, `${runs}check --store and the PG* variables`) };
   }
 }
 
@@ -139,7 +142,10 @@ function connections({
     `${numberText(open)} of ${numberText(max)} are open; a node on a machine like this opens ` +
     `up to ${perNode}`;
   const remedy =
-    'raise max_connections of the server, or lower --database-connections of the nodes';
+    'raise max_connections of the server or CONNECTION LIMIT of the role and the database, or ' +
+    'lower --database-connections of the nodes';
+  // Of the main thread, and of one HTTP thread.
+  if (max < 2) return error(`${figure}, and needs 2`, remedy);
   return max - open < perNode
     ? warning(`${figure}, which is more than are left`, remedy)
     : ok(figure);

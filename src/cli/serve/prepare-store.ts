@@ -54,7 +54,9 @@ export async function prepareDatabase(location: PostgresLocation, log: Log): Pro
   const { upgradeMs, upgradePauseMs } = limits.postgres;
   const endMs = performance.now() + upgradeMs;
   for (;;) {
-    const users = await engine.upgrade();
+    const users = await engine.upgrade((session) =>
+      log.warn(fields, `the upgrade waits for the end of ${session}`),
+    );
     if (users === undefined) return log.info(fields, 'the store has been upgraded');
     const inUse = `the tables of the store are in use by ${users}`;
     if (performance.now() + upgradePauseMs > endMs)

@@ -147,7 +147,10 @@ function logStart(service: Service, config: ServiceConfig, token: TokenToTry, lo
   if (promise) {
     log[promise.level === 'lost' ? 'warn' : 'info']({}, `a 200 means: ${promise.says}`);
     const through = pooler === undefined ? '' : `, through ${pooler}`;
-    log.info({}, `at most ${databaseConnectionsMax} connections to the database${through}`);
+    const { databaseConnections: wanted } = config;
+    const isLess = wanted !== 'auto' && databaseConnectionsMax < wanted;
+    const rest = isLess ? `; the threads use no more of --database-connections ${wanted}` : '';
+    log.info({}, `at most ${databaseConnectionsMax} connections to the database${through}${rest}`);
   }
   log.info({ version, url, opsUrl, store, token: token.where }, 'ready');
   if (

@@ -6,11 +6,12 @@ import { openConnector } from './connector.ts';
 import { sqlState, storeError } from './errors.ts';
 import { within } from './pool.ts';
 import { identityIn } from './reader.ts';
-import { refuseChangedTables, refuseOthersTables, refuseUnfitSchema, versionOf } from './schema.ts';
+import { makeStore, refuseChangedTables, versionOf, wholeName } from './schema.ts';
 import { commitPromise } from './session.ts';
 import { isDistributed } from './size.ts';
 import { testWrite } from './test-write.ts';
 import type { Query } from './transaction.ts';
+import { tryUpgrade } from './upgrade.ts';
 
 /** What a database says of itself, for `doctor`. */
 export type DatabaseCondition = Awaited<ReturnType<typeof conditionOfPostgres>>;
@@ -67,13 +68,19 @@ async function clock(query: Query) {
   return { roundTripMs, aheadMs: Number(rows[0]?.[0]) - (askedMs + roundTripMs / 2) };
 }
 
+/** Connections are those of the server, the role or the database, whichever has fewest left. */
 async function sessions(query: Query) {
   const { rows } = await query(
-    `SELECT EXISTS (SELECT FROM pg_stat_replication),
-      (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'),
-      current_setting('max_connections')::bigint
+    `WITH open AS (SELECT * FROM pg_stat_activity WHERE backend_type = 'client backend')
+    SELECT EXISTS (SELECT FROM pg_stat_replication), taken, most FROM (VALUES
+      ((SELECT count(*) FROM open), current_setting('max_connections')::bigint
         - current_setting('superuser_reserved_connections')::bigint
-        - coalesce(current_setting('reserved_connections', true), '0')::bigint`,
+        - coalesce(current_setting('reserved_connections', true), '0')::bigint),
+      ((SELECT count(*) FROM open WHERE usename = current_user),
+        (SELECT rolconnlimit FROM pg_roles WHERE rolname = current_user)),
+      ((SELECT count(*) FROM open WHERE datname = current_database()),
+        (SELECT datconnlimit FROM pg_database WHERE datname = current_database()))
+    ) AS bounds (taken, most) WHERE most >= 0 ORDER BY most - taken LIMIT 1`,
   );
   const [hasStandby, open, max] = rows[0] as [boolean, bigint, bigint];
   return { hasStandby, connectionsOpen: Number(open), connectionsMax: Number(max) };
@@ -91,25 +98,21 @@ async function role(query: Query) {
        current_user)
      FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS needed (name, privilege, place)
        JOIN pg_class ON pg_class.oid = to_regclass(name)
-     WHERE NOT has_table_privilege(pg_class.oid, privilege) GROUP BY pg_class.oid
+     WHERE NOT has_table_privilege(pg_class.oid, privilege) GROUP BY relnamespace, relname
      ORDER BY min(place)`,
     [all.map(([table]) => table), all.map(([, privilege]) => privilege)],
   );
   return { name, isSuperuser, grants: lacking.map(([grant]) => String(grant)) };
 }
 
-/** Of a row of pg_class, in SQL: good on any search path. */
-const wholeName = "format('%s.%I', relnamespace::regnamespace, relname)";
-
 async function storeContent(query: Query) {
   const version = await versionOf(query);
   if (version === 0) {
-    await refuseUnfitSchema(query, true);
-    await refuseOthersTables(query);
+    await makeStore(query, 'ROLLBACK');
     return undefined;
   }
   const isOutdated = version < schemaVersion;
-  if (!isOutdated) await refuseChangedTables(query);
+  await (isOutdated ? tryUpgrade(query) : refuseChangedTables(query));
   const written = isOutdated ? undefined : await testWrite(query, true);
   const lax = query.isCitus ? (await query(laxWorkers)).rows.flat() : [];
   return {

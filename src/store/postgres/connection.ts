@@ -30,9 +30,10 @@ export async function openConnection(
   withinMs: number,
 ): Promise<Connection> {
   const tooLate = `no answer within ${intervalText(Math.ceil(withinMs))}`;
+  const silence = Object.assign(new Error(tooLate), { syscall: 'connect' });
   const reported: string[] = [];
   let client = clientOf(host, location, tlsOptions(host, location.tls), reported);
-  const timer = setTimeout(() => client.connection.stream.destroy(new Error(tooLate)), withinMs);
+  const timer = setTimeout(() => client.connection.stream.destroy(silence), withinMs);
   try {
     await client.connect().catch((error: Error) => {
       if (error.message !== noTls) throw error;

@@ -1,3 +1,4 @@
+import { escapeIdentifier } from 'pg';
 import { StoreError, StoreOpenError } from '../errors.ts';
 import { type PostgresHost, type PostgresLocation, postgresText } from '../location.ts';
 import { type Connection, openConnection } from './connection.ts';
@@ -72,7 +73,7 @@ function connectionFailure(
 ): StoreError {
   const reasons = failures.map(
     ({ host: { host, port }, error }) =>
-      `${failures.length > 1 ? `${host} port ${port}: ` : ''}${reasonOf(error)}`,
+      `${failures.length > 1 ? `${host} port ${port}: ` : ''}${reasonOf(error)}${remedyFor(error, location)}`,
   );
   const message = `cannot connect to the store at ${postgresText(location)}: ${reasons.join('; ')}`;
   const errors = failures.map(({ error }) => error);
@@ -92,8 +93,28 @@ function reasonOf(error: unknown): string {
   return `TLS: ${reason} (see sslmode, sslrootcert, sslcert and sslkey)`;
 }
 
+function remedyFor(error: unknown, { database, user }: PostgresLocation): string {
+  if (errorCode(error) === UNDEFINED_DATABASE)
+    return (
+      `; CREATE DATABASE ${escapeIdentifier(database)} OWNER ${escapeIdentifier(user)} ` +
+      "ENCODING 'UTF8' TEMPLATE template0"
+    );
+  if (isAtLimit(error))
+    return (
+      '; each thread of each node needs one: raise max_connections of the server or CONNECTION ' +
+      'LIMIT of the role and the database, or lower --http-threads'
+    );
+  if (!/unsupported startup parameter/.test(reasonOf(error))) return '';
+  return (
+    '; set ignore_startup_parameters = options in the settings of PgBouncer: plant-store takes ' +
+    'search_path from the options itself'
+  );
+}
+
+const UNDEFINED_DATABASE = '3D000';
+
 /** Wrong user, address, password, database, privilege (errcodes-appendix.html), or file access. */
-const lasting = ['28000', '28P01', '3D000', '42501', 'EACCES'];
+const lasting = ['28000', '28P01', UNDEFINED_DATABASE, '42501', 'EACCES'];
 
 function isLasting(error: unknown): boolean {
   return error instanceof StoreOpenError || isAboutTls(error) || lasting.includes(errorCode(error));

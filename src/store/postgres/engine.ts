@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { Engine } from '../engine.ts';
 import { firstTokenName, type PostgresLocation, postgresText } from '../location.ts';
+import type { OnWait } from './upgrade.ts';
 
 /** Modules are loaded on use: a command on SQLite does not load `pg`. */
 export function postgresEngine(location: PostgresLocation) {
@@ -34,6 +35,6 @@ export function postgresEngine(location: PostgresLocation) {
     condition: async () => (await import('./condition.ts')).conditionOfPostgres(location),
     makeScratchSchema: async () => (await import('./scratch.ts')).makeScratchSchema(location),
     outdatedSchema: async () => (await upgrades()).outdatedPostgres(location),
-    upgrade: async () => (await upgrades()).upgradePostgres(location),
+    upgrade: async (onWait: OnWait) => (await upgrades()).upgradePostgres(location, onWait),
   } satisfies Engine & Record<string, unknown>;
 }

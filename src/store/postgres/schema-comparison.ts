@@ -43,7 +43,7 @@ function nameIn(definition: string): string | undefined {
  */
 const definitionsThere = `
   WITH there AS (
-    SELECT oid, relname::text AS name, relpersistence FROM pg_class
+    SELECT oid, relname::text AS name, relpersistence, relkind FROM pg_class
     WHERE relname = ANY($1::text[]) AND relnamespace = coalesce(
       (SELECT relnamespace FROM pg_class WHERE oid = to_regclass('plant_store')),
       (SELECT oid FROM pg_namespace WHERE nspname = current_schema()))
@@ -64,4 +64,9 @@ const definitionsThere = `
   SELECT name, 'the property UNLOGGED', false FROM there WHERE relpersistence = 'u'
   UNION ALL
   SELECT name, 'a namesake in a schema that comes first', false
-  FROM there WHERE to_regclass(name) <> oid`;
+  FROM there WHERE to_regclass(name) <> oid
+  UNION ALL
+  SELECT name, format('the rows of another table, until ALTER TABLE %s NO INHERIT %s',
+      (pg_identify_object('pg_class'::regclass, inhrelid, 0)).identity,
+      (pg_identify_object('pg_class'::regclass, oid, 0)).identity), false
+  FROM there JOIN pg_inherits ON inhparent = oid WHERE relkind = 'r'`;

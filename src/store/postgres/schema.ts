@@ -1,7 +1,7 @@
 import { StoreOpenError } from '../errors.ts';
 import { newIdentity } from '../identity.ts';
 import { type ReleasedVersions, schemaVersion, unknownVersion } from '../schema-version.ts';
-import { isMadeByOthers, sqlState, UNDEFINED_TABLE } from './errors.ts';
+import { INSUFFICIENT_PRIVILEGE, isMadeByOthers, sqlState, UNDEFINED_TABLE } from './errors.ts';
 import { schemaDifference } from './schema-comparison.ts';
 import { inTransaction, type Query } from './transaction.ts';
 
@@ -54,19 +54,27 @@ const triesMax = 5;
 export async function ensureSchema(query: Query): Promise<boolean> {
   let isNew = false;
   for (let tries = 1; (await versionOf(query)) === 0; tries += 1) {
-    await refuseUnfitSchema(query, true);
-    await refuseOthersTables(query);
     try {
-      isNew = await inTransaction(query, async () => {
-        await makeTables(query);
-        const versions = [oldestVersion, schemaVersion];
-        return (await query(insertRows, [...versions, newIdentity()])).rowCount === 2;
-      });
+      isNew = await makeStore(query, 'COMMIT');
     } catch (error) {
       if (tries === triesMax || !isMadeByOthers(error)) throw error;
     }
   }
   return isNew;
+}
+
+/** @param end `ROLLBACK` tries it only @throws StoreOpenError */
+export async function makeStore(query: Query, end: 'COMMIT' | 'ROLLBACK'): Promise<boolean> {
+  await refuseUnfitSchema(query, true);
+  await refuseOthersTables(query);
+  const make = async () => {
+    await makeTables(query);
+    const versions = [oldestVersion, schemaVersion];
+    return (await query(insertRows, [...versions, newIdentity()])).rowCount === 2;
+  };
+  return inTransaction(query, make, end).catch(async (error) => {
+    throw await refusalOfChange(query, error, 'the tables of the store cannot be made');
+  });
 }
 
 const insertRows = `INSERT INTO plant_store (id, schema_version, identity)
@@ -93,6 +101,41 @@ export async function versionOf(query: Query): Promise<number> {
   throw new StoreOpenError(`the store in the database ${fault}`);
 }
 
+/** Of a row of pg_class, in SQL: good on any search path. */
+export const wholeName = "format('%s.%I', relnamespace::regnamespace, relname)";
+
+/** The tables that the first start or an upgrade changes, if others have made the tables. */
+export const changedTables = ['tokens', 'plant_store', 'plants'];
+
+/**
+ * @param says what cannot be done
+ * @param otherwise what helps beside statements that give the tables to the role
+ * @returns with the statements that let the role do it, if there are some
+ */
+export async function refusalOfChange(
+  query: Query,
+  error: Error & { readonly where?: string },
+  says: string,
+  otherwise = '',
+): Promise<Error> {
+  const isOwners = sqlState(error) === INSUFFICIENT_PRIVILEGE;
+  if (sqlState(error) === undefined) return error;
+  const values = [isOwners ? changedTables : [], error.where];
+  const remedies = (await query(remediesOfRefusal, values)).rows.flat();
+  if (remedies.length === 0) return error;
+  const remedy = `${isOwners ? otherwise : ''}${remedies.join('; ')}`;
+  return new StoreOpenError(`${says} (${error.message}); ${remedy}`, { cause: error });
+}
+
+/** Of tables of other roles, and of the event triggers whose functions have failed. */
+const remediesOfRefusal = `
+  SELECT format('ALTER TABLE %s OWNER TO %I', ${wholeName}, current_user)
+    FROM unnest($1::text[]) AS name JOIN pg_class ON pg_class.oid = to_regclass(name)
+    WHERE NOT pg_has_role(relowner, 'USAGE')
+  UNION ALL SELECT format('ALTER EVENT TRIGGER %I DISABLE', evtname)
+    FROM pg_event_trigger JOIN pg_proc ON pg_proc.oid = evtfoid
+    WHERE evtenabled <> 'D' AND strpos($2, proname || '(') > 0`;
+
 /**
  * The server silently skips a schema of the `search_path` that the role may not use; a store there
  * looks like no store.
@@ -101,29 +144,16 @@ export async function versionOf(query: Query): Promise<number> {
  * @throws StoreOpenError if the first schema of the path that exists is such a one, or none exists
  */
 export async function refuseUnfitSchema(query: Query, isToMake: boolean): Promise<void> {
-  const session = await query(
-    "SELECT current_setting('search_path'), current_user::text, quote_ident(current_user)",
-  );
-  const [path, user, role] = session.rows[0] as [string, string, string];
-  const names = path.match(/"(?:[^"]|"")*"|[^,\s]+/g) ?? [];
-  const schemas = names.map((name) =>
-    name === '"$user"' ? user : name.replace(/^"(.*)"$/s, '$1').replaceAll('""', '"'),
-  );
-  const { rows } = await query(
-    `SELECT quote_ident(nspname), has_schema_privilege(oid, 'USAGE'),
-       has_schema_privilege(oid, 'CREATE') FROM pg_namespace
-     WHERE nspname = ANY ($1::text[]) ORDER BY array_position($1::text[], nspname::text) LIMIT 1`,
-    [schemas],
-  );
-  const [schema, mayUse, mayCreate] = rows[0] ?? [];
+  const { rows } = await query(firstOfPath);
+  const [first, role, schema, mayUse, mayCreate] = rows[0] ?? [];
+  if (first === undefined)
+    throw new StoreOpenError(`the search path names no schema; name a schema with ${pathOption}`);
   // Tables would be temporary: the path of each transaction ends with their schema.
-  if (schema === undefined) {
-    const first = (names[0] ?? 'SCHEMA').replace('"$user"', role);
+  if (schema === null)
     throw new StoreOpenError(
       `the database has no schema of the search path; CREATE SCHEMA ${first} AUTHORIZATION ` +
         `${role}, or ${nameSchema}`,
     );
-  }
   if (!mayUse)
     throw new StoreOpenError(
       `the role ${role} may not look into the schema ${schema}, so it cannot be told whether ` +
@@ -136,10 +166,26 @@ export async function refuseUnfitSchema(query: Query, isToMake: boolean): Promis
     );
 }
 
-const nameSchema = 'name another schema with ?options=-csearch_path%3DSCHEMA';
+const pathOption = '?options=-csearch_path%3DSCHEMA (%22Schema%22 with capital letters)';
+const nameSchema = `name another schema with ${pathOption}`;
+
+/**
+ * The first schema of the search path that exists, or else its first name. `current_schemas()` lacks
+ * a schema that the role may not use.
+ */
+const firstOfPath = `
+  SELECT name, quote_ident(current_user), quote_ident(nspname),
+    has_schema_privilege(oid, 'USAGE'), has_schema_privilege(oid, 'CREATE')
+  FROM regexp_matches(current_setting('search_path'), '"(?:[^"]|"")*"|[^,[:space:]]+', 'g')
+      WITH ORDINALITY AS found (part, place),
+    quote_ident(CASE WHEN part[1] LIKE '"%' THEN NULL ELSE lower(part[1] COLLATE "C") END) AS plain,
+    replace(coalesce(plain, part[1]), '"$user"', quote_ident(current_user)) AS name
+    LEFT JOIN pg_namespace ON oid = to_regnamespace(name)
+  WHERE btrim(name, '"') NOT IN ('', '''''', 'pg_temp')
+  ORDER BY oid IS NULL, place LIMIT 1`;
 
 /** @throws StoreOpenError if somebody else's table has the name of one of a store */
-export async function refuseOthersTables(query: Query): Promise<void> {
+async function refuseOthersTables(query: Query): Promise<void> {
   const difference = await schemaDifference(query, tables, Object.keys(uniqueIndexes), false);
   if (difference === undefined) return;
   throw new StoreOpenError(

@@ -1,4 +1,4 @@
-import type { Client } from 'pg';
+import { type Client, escapeIdentifier } from 'pg';
 import { limits } from '../../limits.ts';
 import { StoreError, StoreOpenError } from '../errors.ts';
 import type { CommitPromise } from '../store.ts';
@@ -32,7 +32,19 @@ export async function readSession(
   reported: readonly string[],
   isReader: boolean,
 ): Promise<SessionSettings> {
-  const [row] = (await client.query(sessionSettings)).rows;
+  // A setting of the role in this database comes before all others of the server.
+  const change = (name: string, value: string) => {
+    if (options?.includes(name)) return `take ${name} out of the options of --store or PGOPTIONS`;
+    const { user = '', database = '' } = client;
+    const role = `${escapeIdentifier(user)} IN DATABASE ${escapeIdentifier(database)}`;
+    return `BEGIN READ WRITE; ALTER ROLE ${role} SET ${name} = ${value}; COMMIT`;
+  };
+  const { rows } = await client.query(sessionSettings).catch((error: Error) => {
+    if (sqlState(error) === QUERY_CANCELED)
+      error.message += `; ${change('statement_timeout', '0')}`;
+    throw error;
+  });
+  const [row] = rows;
   if (row === undefined) throw new Error('it does not answer as PostgreSQL does');
   const { encoding, inUtf8, isInRecovery, isReadOnly, processId, ...settings } = row;
   if (encoding !== 'UTF8') {
@@ -43,7 +55,7 @@ export async function readSession(
   }
   if (isInRecovery && !isReader) throw new Error('it is a standby, which takes no writes');
   if (isReadOnly === 'on' && !isReader)
-    throw new Error('it is read-only (default_transaction_read_only)');
+    throw new Error(`it is read-only; ${change('default_transaction_read_only', 'off')}`);
   const pooler = processId === client.processID ? undefined : poolerThat(reported);
   if (pooler) await demandTransactions(client, pooler);
   return { ...settings, pooler, searchPath: searchPathIn(options) ?? settings.searchPath };
@@ -84,6 +96,8 @@ function searchPathIn(options = ''): string | undefined {
 /** Without WAL senders, no commit waits, whatever the setting says. */
 export const standbyNames = `CASE pg_catalog.current_setting('max_wal_senders') WHEN '0' THEN ''
   ELSE pg_catalog.current_setting('synchronous_standby_names') END`;
+
+const QUERY_CANCELED = '57014';
 
 const sessionSettings = `SELECT version(), pg_backend_pid() AS "processId",
     current_setting('server_encoding') AS encoding,

@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { limits } from '../../limits.ts';
-import { StoreOpenError } from '../errors.ts';
 import { newIdentity } from '../identity.ts';
 import type { PostgresLocation } from '../location.ts';
 import { schemaVersion, tokenUpgrade, versionOfTwo } from '../schema-version.ts';
@@ -8,13 +7,19 @@ import { openConnector } from './connector.ts';
 import {
   DEADLOCK_DETECTED,
   FEATURE_NOT_SUPPORTED,
-  INSUFFICIENT_PRIVILEGE,
   LOCK_NOT_AVAILABLE,
   sqlState,
   storeError,
 } from './errors.ts';
 import { runOnce, within } from './pool.ts';
-import { makeTables, newestIndex, refuseChangedTables, versionOf } from './schema.ts';
+import {
+  changedTables,
+  makeTables,
+  newestIndex,
+  refusalOfChange,
+  refuseChangedTables,
+  versionOf,
+} from './schema.ts';
 import { inTransaction, type Query } from './transaction.ts';
 
 export async function isThereInPostgres(location: PostgresLocation): Promise<boolean> {
@@ -27,6 +32,9 @@ export async function outdatedPostgres(location: PostgresLocation): Promise<numb
   return version === 0 || version >= schemaVersion ? undefined : version;
 }
 
+/** Told of a session for which the build of the index waits, as long as it waits. */
+export type OnWait = (session: string) => void;
+
 /**
  * Builds the index of plants beside running services, and upgrades the tables in one transaction.
  * A statement that waits for a lock on a table holds up all later readers of the table, so it gives
@@ -35,27 +43,44 @@ export async function outdatedPostgres(location: PostgresLocation): Promise<numb
  * @returns if the tables are in use, by which sessions
  * @throws StoreOpenError, StoreError
  */
-export async function upgradePostgres(location: PostgresLocation): Promise<string | undefined> {
-  const readers = await buildIndex(location);
+export async function upgradePostgres(
+  location: PostgresLocation,
+  onWait: OnWait,
+): Promise<string | undefined> {
+  await runOnce(location, limits.postgres.upgradeStepMs, tryUpgrade);
+  const readers = await buildIndex(location, onWait);
   if (readers !== undefined) return readers;
   return runOnce(location, limits.postgres.upgradeStepMs, async (query) => {
     try {
       await inTransaction(query, () => upgradeTables(query));
       return undefined;
     } catch (cause) {
-      if (sqlState(cause) === LOCK_NOT_AVAILABLE)
-        return (
-          (await sessionsOnTables(query, limits.postgres.upgradeLockMs)) ??
-          'a session that has ended meanwhile'
-        );
-      if (sqlState(cause) !== INSUFFICIENT_PRIVILEGE) throw cause;
-      throw new StoreOpenError(
-        'the store in the database is of an earlier plant-store, and its tables cannot be ' +
-          `changed (${(cause as Error).message}); run "plant-store upgrade" with the role that ` +
-          'owns the tables',
-        { cause },
+      if (sqlState(cause) !== LOCK_NOT_AVAILABLE) throw cause;
+      return (
+        (await sessionsOnTables(query, limits.postgres.upgradeLockMs)) ??
+        'a session that has ended meanwhile'
       );
     }
+  });
+}
+
+/** Changes nothing, with locks that hold up no create. @throws StoreOpenError if the role may not */
+export async function tryUpgrade(query: Query): Promise<void> {
+  const change = async () => {
+    await query(`SET LOCAL lock_timeout = ${limits.postgres.upgradeLockMs}`);
+    for (const table of changedTables)
+      await query(`ALTER TABLE ${table} ALTER COLUMN id SET STATISTICS -1`);
+  };
+  await inTransaction(query, change, 'ROLLBACK').catch(async (error) => {
+    const state = sqlState(error);
+    // Another session, such as another upgrade, has a table. Citus lets no table of its own try.
+    if (state === LOCK_NOT_AVAILABLE || state === FEATURE_NOT_SUPPORTED) return;
+    throw await refusalOfChange(
+      query,
+      error,
+      'the store in the database is of an earlier plant-store, and its tables cannot be changed',
+      'run "plant-store upgrade" with the role that owns the tables, or ',
+    );
   });
 }
 
@@ -88,10 +113,15 @@ async function upgradeTables(query: Query): Promise<void> {
  *
  * @returns the sessions whose snapshots the build would wait for, such as that of `pg_dump`
  */
-async function buildIndex(location: PostgresLocation): Promise<string | undefined> {
+async function buildIndex(location: PostgresLocation, onWait: OnWait): Promise<string | undefined> {
   const { upgradeStepMs: ms, upgradePauseMs } = limits.postgres;
   const connection = await openConnector(location, ms).connect();
   const { client, settings } = connection;
+  let told: string | undefined;
+  const tell = (session: string | undefined) => {
+    if (session !== undefined && session !== told) onWait(session);
+    told = session;
+  };
   try {
     return await within(connection, ms, async (query) => {
       // For statements outside of transactions. In a session of a pooler, the setting would stay.
@@ -106,13 +136,17 @@ async function buildIndex(location: PostgresLocation): Promise<string | undefine
         }
         const readers = await sessionsOnTables(query, upgradePauseMs, 'backend_xmin');
         if (readers) return readers;
-        await client.query(isValid === false ? drop : create).catch(passDeadlock);
+        // A session may have begun a moment ago. A look that fails does not stop the build.
+        const look = () => void runOnce(location, ms, waitedFor).then(tell, () => undefined);
+        const watch = setInterval(look, upgradePauseMs);
+        await client
+          .query(isValid === false ? drop : create)
+          .catch(passDeadlock)
+          .finally(() => clearInterval(watch));
       }
     });
   } catch (error) {
-    const state = sqlState(error);
-    if (state !== FEATURE_NOT_SUPPORTED && state !== INSUFFICIENT_PRIVILEGE)
-      throw storeError(error);
+    if (sqlState(error) !== FEATURE_NOT_SUPPORTED) throw storeError(error);
     return undefined;
   } finally {
     connection.destroy();
@@ -146,11 +180,7 @@ async function sessionsOnTables(
   known = 'pid',
 ): Promise<string | undefined> {
   const { rows } = await query(
-    `SELECT DISTINCT format('process %s (%s, user %s%s)', pid,
-        coalesce(nullif(application_name, ''), 'without a name'), usename,
-        to_char(query_start AT TIME ZONE 'UTC',
-          '", whose query began at "YYYY-MM-DD"T"HH24:MI:SS"Z"')),
-      xact_start
+    `SELECT DISTINCT ${sessionText}, xact_start
      FROM pg_locks JOIN pg_stat_activity USING (pid)
      WHERE granted AND ${known} IS NOT NULL AND pid <> pg_backend_pid() AND datname = current_database()
        AND relation IN (to_regclass('plant_store'), to_regclass('tokens'), to_regclass('plants'))
@@ -160,3 +190,18 @@ async function sessionsOnTables(
   );
   return rows.length > 0 ? rows.map(([session]) => session).join(', ') : undefined;
 }
+
+/** The session whose end the build of an index of plants waits for. */
+async function waitedFor(query: Query): Promise<string | undefined> {
+  const { rows } = await query(
+    `SELECT ${sessionText} FROM pg_stat_activity
+     WHERE pid IN (SELECT current_locker_pid FROM pg_stat_progress_create_index
+       WHERE relid = to_regclass('plants'))`,
+  );
+  return rows[0]?.[0];
+}
+
+/** Of a row of pg_stat_activity, in SQL. */
+const sessionText = `format('process %s (%s, user %s%s)', pid,
+  coalesce(nullif(application_name, ''), 'without a name'), usename,
+  to_char(query_start AT TIME ZONE 'UTC', '", whose query began at "YYYY-MM-DD"T"HH24:MI:SS"Z"'))`;
