@@ -7,6 +7,7 @@ import { openConnector } from './connector.ts';
 import {
   DEADLOCK_DETECTED,
   FEATURE_NOT_SUPPORTED,
+  INSUFFICIENT_PRIVILEGE,
   LOCK_NOT_AVAILABLE,
   sqlState,
   storeError,
@@ -146,7 +147,9 @@ async function buildIndex(location: PostgresLocation, onWait: OnWait): Promise<s
       }
     });
   } catch (error) {
-    if (sqlState(error) !== FEATURE_NOT_SUPPORTED) throw storeError(error);
+    // Another client of a pooler may have left its role in the session.
+    const mayPass = [FEATURE_NOT_SUPPORTED, INSUFFICIENT_PRIVILEGE].includes(sqlState(error) ?? '');
+    if (!mayPass) throw storeError(error);
     return undefined;
   } finally {
     connection.destroy();
