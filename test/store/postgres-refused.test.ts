@@ -95,6 +95,19 @@ const refusing: Record<
     'unavailable',
     /^a trigger or a function of the database has failed; .*23514/,
   ],
+  'a trigger that fails with the code of a server that ends': [
+    trigger("IF NEW.name = 'bad' THEN RAISE 'no' USING ERRCODE = '57P01'; END IF; RETURN NEW;"),
+    plant(50, 'bad'),
+    'unavailable',
+    /^a trigger or a function .*57P01/,
+  ],
+  'a trigger that lacks what it needs': [
+    `CREATE SEQUENCE places;
+      ${trigger("IF NEW.name = 'bad' THEN PERFORM currval('places'); END IF; RETURN NEW;")}`,
+    plant(50, 'bad'),
+    'unavailable',
+    /^a trigger or a function .*55000/,
+  ],
   'a constraint that waits for the COMMIT': [
     trigger(
       "IF NEW.name = 'bad' THEN RAISE 'no'; END IF; RETURN NULL;",
@@ -195,6 +208,14 @@ test('the tries to find refused plants are bounded, and the rest of the batch is
   assert.deepEqual([...found].sort(), ['Alder created', 'bad refused']);
 });
 
+test('plants that are longer than the refused one, and fit, take no more tries', async (t) => {
+  const { store } = await storeWith(t, 'CREATE INDEX wide ON plants (name)');
+  const plants = Array.from({ length: 100 }, (_, id) => plant(id, 'a'.repeat(9_000)));
+  plants[50] = plant(50, long);
+  const expected = plants.map((_, id) => (id === 50 ? 'refused' : 'created'));
+  assert.deepEqual(shortly(await store.createPlants(plants)), expected);
+});
+
 test('the time to find refused plants is bounded, and the batch ends before its own time is over', async (t) => {
   const slow = trigger(
     "PERFORM pg_sleep(0.2); IF NEW.name = 'bad' THEN RAISE 'no'; END IF; RETURN NEW;",
@@ -203,6 +224,14 @@ test('the time to find refused plants is bounded, and the batch ends before its 
   const plants = Array.from({ length: 16 }, (_, id) => plant(id, 'bad'));
   const settlements = shortly(await store.createPlants(plants));
   assert.deepEqual(new Set(settlements), new Set(['unavailable']));
+});
+
+test('the time to try a plain plant is bounded, too', async (t) => {
+  const isTree = "ALTER TABLE plants ADD CONSTRAINT trees CHECK (tag IS NOT DISTINCT FROM 'tree')";
+  const slow = trigger('PERFORM pg_sleep(0.2); RETURN NEW;');
+  const { store } = await storeWith(t, [isTree, slow], 3_000);
+  const settlements = await store.createPlants([plant(1, 'Alder', 'tree'), plant(2, 'Birch')]);
+  assert.deepEqual(shortly(settlements), ['created', 'unavailable']);
 });
 
 const renaming = trigger("NEW.name = 'x' || NEW.name; RETURN NEW;");

@@ -20,8 +20,8 @@ export interface CreateContext {
   /** Commits something of its own. */
   readonly confirm: (query: Query) => Promise<void>;
   readonly refused: RefusedPlants;
-  /** Time to find the plants that the database refuses. */
-  readonly searchMs: number;
+  /** When the search for the plants that the database refuses ends, by `performance.now()`. */
+  readonly searchEndMs: number;
 }
 
 /**
@@ -107,15 +107,15 @@ async function insertApart(
   plants: NewPlants,
   nowMs: number,
   failure: unknown,
-  { refused, searchMs }: CreateContext,
+  { refused, searchEndMs }: CreateContext,
 ): Promise<Inserted> {
-  const endMs = performance.now() + searchMs;
   const stored = new Map<bigint, PlantToCreate>();
   const failures = new Map<PlantToCreate, unknown>();
   let triesLeft: number = limits.postgres.savepointsMax;
+  let isGuessing = true;
 
   async function failureOf(some: NewPlants): Promise<unknown> {
-    if (triesLeft === 0 || performance.now() > endMs) return tooMany;
+    if (triesLeft === 0 || performance.now() > searchEndMs) return tooMany;
     triesLeft -= 1;
     try {
       const [inserted] = await query.attempt([insertOf(query, some, nowMs)]);
@@ -136,12 +136,13 @@ async function insertApart(
       for (const plant of some) failures.set(plant, error);
       return false;
     }
-    const suspect = suspectOf(error, some);
+    const suspect = isGuessing ? suspectOf(error, some) : undefined;
     const half = Math.ceil(some.length / 2);
     const [first, rest] = suspect
       ? [[suspect], some.filter((plant) => plant !== suspect)]
       : [some.slice(0, half), some.slice(half)];
     const isFirstIn = await insertSome(first, undefined);
+    if (suspect && isFirstIn) isGuessing = false;
     await insertSome(rest, isFirstIn ? error : undefined);
     return false;
   }
@@ -162,7 +163,7 @@ async function insertApart(
       return isNext;
     });
   }
-  const reasons = await reasonsOf(query, failures);
+  const reasons = await reasonsOf(query, failures, searchEndMs);
   // While the database takes no plant at all, a plant must not be refused longer than that.
   for (const [plant, reason] of reasons)
     if (reason !== tooMany && (reason.failure === 'refused' || stored.size > 0))
@@ -190,9 +191,10 @@ const tooMany = new StoreError(
 async function reasonsOf(
   query: Query,
   failures: ReadonlyMap<PlantToCreate, unknown>,
+  endMs: number,
 ): Promise<Map<PlantToCreate, StoreError>> {
   const isContent = (error: unknown) => isOfPlants(error) && isOfContent(error);
-  const isPlainTaken = failures.values().some(isContent) && (await takesPlainPlant(query));
+  const isPlainTaken = failures.values().some(isContent) && (await takesPlainPlant(query, endMs));
   const reasonOf = (error: unknown) =>
     error === tooMany
       ? tooMany

@@ -5,7 +5,7 @@ import type { NewPlant } from '../../contract/plant.ts';
 import { limits } from '../../limits.ts';
 import { isOfPlants, sqlState } from './errors.ts';
 import { insertOf } from './plant-insert.ts';
-import { inTransaction, type Query } from './transaction.ts';
+import { constraints, inTransaction, type Query } from './transaction.ts';
 
 /** What a database does with plants, for operators. */
 export interface TestWrite {
@@ -62,16 +62,24 @@ export function testWrite(query: Query, isThorough: boolean): Promise<TestWrite>
   return inTransaction(query, work, 'ROLLBACK');
 }
 
-/** Whether the database takes a plain plant now. Within a transaction, in which nothing stays. */
-export async function takesPlainPlant(query: Query): Promise<boolean> {
-  return (await tryPlain(query)).trials.at(-1)?.outcome === 'stored';
+/**
+ * Whether the database takes a plain plant now. Within a transaction, in which nothing stays.
+ *
+ * @param endMs by `performance.now()`: later, no plant is tried
+ */
+export async function takesPlainPlant(query: Query, endMs: number): Promise<boolean> {
+  return (await tryPlain(query, endMs)).trials.at(-1)?.outcome === 'stored';
 }
 
 /** Tries ids of several sizes: a partition or a CHECK may take some of them only. */
-async function tryPlain(query: Query): Promise<{ id?: bigint; trials: Trial[] }> {
+async function tryPlain(
+  query: Query,
+  endMs = Number.POSITIVE_INFINITY,
+): Promise<{ id?: bigint; trials: Trial[] }> {
   const trials: Trial[] = [];
   for (const id of [63, 47, 31, 15, 7].map(randomId).flatMap((one) => [one, -one]))
     for (const plant of plain) {
+      if (performance.now() > endMs) return { trials };
       const trial = await tryPlant(query, { id, ...plant });
       if (trial.outcome === 'id in use') continue;
       trials.push(trial);
@@ -109,8 +117,9 @@ async function tryPlant(query: Query, { id, name, tag }: NewPlant): Promise<Tria
   const nowMs = Date.now();
   const insert = insertOf(query, [{ id, name, tag, createdBy: 0 }], nowMs);
   try {
-    const results = await query.attempt([insert, { text: read, values: [id] }], 'ROLLBACK TO');
-    const [inserted = [], [found] = []] = results.map(({ rows }) => rows);
+    const tried = [insert, constraints, { text: read, values: [id] }];
+    const results = await query.attempt(tried, 'ROLLBACK TO');
+    const [inserted = [], , [found] = []] = results.map(({ rows }) => rows);
     const sent = [name, tag ?? null, BigInt(nowMs), 0n];
     if (isDeepStrictEqual(found, sent)) return { outcome: 'stored', says: '' };
     if (inserted.length > 0) return { outcome: 'changed', says: differenceOf(found, sent) };
@@ -118,7 +127,9 @@ async function tryPlant(query: Query, { id, name, tag }: NewPlant): Promise<Tria
     return { outcome: 'lost', says: 'a plant is dropped without an error' };
   } catch (error) {
     if (!isOfPlants(error)) throw error;
-    const outcome = ofTable.test(sqlState(error) ?? '') ? 'changed' : 'refused';
+    // What a function of the operator has met, or chosen as its code, is of this plant.
+    const isOfTable = error.where === undefined && ofTable.test(sqlState(error) ?? '');
+    const outcome = isOfTable ? 'changed' : 'refused';
     // The plants are the program's own, so the message may quote them.
     return { outcome, says: `a plant is not stored (${error.message})` };
   }
