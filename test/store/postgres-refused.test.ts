@@ -74,6 +74,14 @@ const refusing: Record<
     'unavailable',
     /no partition .*23514/,
   ],
+  'a partition that takes no plant': [
+    `${partitioned}; CREATE TABLE others PARTITION OF plants DEFAULT;
+      CREATE TABLE closed PARTITION OF plants FOR VALUES FROM (5000) TO (6000);
+      ALTER TABLE closed ADD CONSTRAINT none CHECK (id IS NULL)`,
+    plant(5_000, 'Alder'),
+    'unavailable',
+    /"none" .*23514/,
+  ],
   'a trigger that drops it': [
     trigger("IF NEW.name = 'bad' THEN RETURN NULL; END IF; RETURN NEW;"),
     plant(50, 'bad'),
@@ -206,6 +214,18 @@ test('the tries to find refused plants are bounded, and the rest of the batch is
   found.delete('bad unavailable');
   found.delete('Alder unavailable');
   assert.deepEqual([...found].sort(), ['Alder created', 'bad refused']);
+});
+
+test('no plant is refused that fails only together with others', async (t) => {
+  const few = `CREATE FUNCTION few() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+      IF (SELECT count(*) FROM new) > 6 THEN RAISE check_violation USING CONSTRAINT = 'few'; END IF;
+      RETURN NULL; END $$;
+    CREATE TRIGGER few AFTER INSERT ON plants REFERENCING NEW TABLE AS new
+      FOR EACH STATEMENT EXECUTE FUNCTION few()`;
+  const { store } = await storeWith(t, few);
+  const plants = Array.from({ length: 16 }, (_, id) => plant(id, 'Alder'));
+  const settlements = shortly(await store.createPlants(plants));
+  assert.deepEqual(new Set(settlements), new Set(['created']));
 });
 
 test('plants that are longer than the refused one, and fit, take no more tries', async (t) => {

@@ -130,7 +130,8 @@ async function insertApart(
 
   /** @param known with which all of them have failed together */
   async function insertSome(some: NewPlants, known: unknown): Promise<boolean> {
-    const error = known ?? (await failureOf(some));
+    // No plant is blamed that has not failed by itself: the others may be the reason, or the moment.
+    const error = (some.length > 1 ? known : undefined) ?? (await failureOf(some));
     if (error === undefined) return true;
     if (some.length === 1 || error === tooMany) {
       for (const plant of some) failures.set(plant, error);
@@ -187,22 +188,29 @@ const tooMany = new StoreError(
   'too many plants of one transaction are refused, and others of them could not be tried',
 );
 
-/** A database that refuses a plain plant, too, refuses no plant for its content. */
+/**
+ * A database that refuses a plain plant, too, refuses no plant for its content. Nor does a partition
+ * that refuses a plain plant with the same id.
+ */
 async function reasonsOf(
   query: Query,
   failures: ReadonlyMap<PlantToCreate, unknown>,
   endMs: number,
 ): Promise<Map<PlantToCreate, StoreError>> {
-  const isContent = (error: unknown) => isOfPlants(error) && isOfContent(error);
-  const isPlainTaken = failures.values().some(isContent) && (await takesPlainPlant(query, endMs));
-  const reasonOf = (error: unknown) =>
-    error === tooMany
-      ? tooMany
-      : new StoreError(
-          isPlainTaken && isContent(error) ? 'refused' : 'unavailable',
-          reasonIn(error),
-        );
-  return new Map([...failures].map(([plant, error]) => [plant, reasonOf(error)]));
+  /** By the table that has refused plants. */
+  const takesPlain = new Map<string | undefined, boolean>();
+  const reasons = new Map<PlantToCreate, StoreError>();
+  for (const [plant, error] of failures) {
+    const isContent = isOfPlants(error) && isOfContent(error);
+    const table = isContent ? error.table : undefined;
+    if (isContent && !takesPlain.has(table)) {
+      const ids = table === undefined || table === 'plants' ? undefined : [plant.id];
+      takesPlain.set(table, await takesPlainPlant(query, endMs, ids));
+    }
+    const failure = isContent && takesPlain.get(table) ? 'refused' : 'unavailable';
+    reasons.set(plant, error === tooMany ? tooMany : new StoreError(failure, reasonIn(error)));
+  }
+  return reasons;
 }
 
 /** In ascending order of id. The sort is stable: the first plant of each id comes first. */

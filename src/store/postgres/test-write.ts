@@ -67,17 +67,22 @@ export function testWrite(query: Query, isThorough: boolean): Promise<TestWrite>
  *
  * @param endMs by `performance.now()`: later, no plant is tried
  */
-export async function takesPlainPlant(query: Query, endMs: number): Promise<boolean> {
-  return (await tryPlain(query, endMs)).trials.at(-1)?.outcome === 'stored';
+export async function takesPlainPlant(
+  query: Query,
+  endMs: number,
+  ids?: readonly bigint[],
+): Promise<boolean> {
+  return (await tryPlain(query, endMs, ids)).trials.at(-1)?.outcome === 'stored';
 }
 
-/** Tries ids of several sizes: a partition or a CHECK may take some of them only. */
+/** @param ids by default of several sizes: a partition or a CHECK may take some of them only */
 async function tryPlain(
   query: Query,
   endMs = Number.POSITIVE_INFINITY,
+  ids: readonly bigint[] = [63, 47, 31, 15, 7].map(randomId).flatMap((one) => [one, -one]),
 ): Promise<{ id?: bigint; trials: Trial[] }> {
   const trials: Trial[] = [];
-  for (const id of [63, 47, 31, 15, 7].map(randomId).flatMap((one) => [one, -one]))
+  for (const id of ids)
     for (const plant of plain) {
       if (performance.now() > endMs) return { trials };
       const trial = await tryPlant(query, { id, ...plant });
