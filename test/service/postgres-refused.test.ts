@@ -85,6 +85,10 @@ for (const [what, [change, says]] of Object.entries(faults))
 /** With each, a plant of some kind gets an error, and all others are stored. */
 const edges: Record<string, [change: string, says: RegExp]> = {
   'an index that takes no long name': ['CREATE INDEX wide ON plants (name)', /with a name of 8000/],
+  'an index of numbers in long tags': [
+    'CREATE INDEX numbers ON plants (CAST(tag AS integer)) WHERE length(tag) > 9',
+    /with a tag of 8000 characters, a plant is not stored \([^)]{200,210}\)/,
+  ],
   'no partition for each id': [
     `DROP TABLE plants;
       CREATE TABLE plants (id bigint NOT NULL, name text NOT NULL, tag text,

@@ -7,6 +7,7 @@ import { StoreError } from '../../src/store/errors.ts';
 import type { PlantToCreate, Settlement } from '../../src/store/plants.ts';
 import { rememberRefused } from '../../src/store/postgres/refused-plants.ts';
 import { joinPostgresStore, openPostgresStore } from '../../src/store/postgres/store.ts';
+import { createAtLast } from '../../src/transfer/retry.ts';
 import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
 import { locationOf } from '../helpers/postgres-connection.ts';
 
@@ -214,6 +215,23 @@ test('the tries to find refused plants are bounded, and the rest of the batch is
   found.delete('bad unavailable');
   found.delete('Alder unavailable');
   assert.deepEqual([...found].sort(), ['Alder created', 'bad refused']);
+});
+
+test('an import sends fewer plants at a time where the database refuses many', async (t) => {
+  const { store } = await storeWith(t, noBad);
+  const sizes: number[] = [];
+  const createPlants = (plants: readonly PlantToCreate[]) => {
+    sizes.push(plants.length);
+    return store.createPlants(plants);
+  };
+  const plants = Array.from({ length: 600 }, (_, id) => plant(id, id % 4 ? 'Alder' : 'bad'));
+  const outcomes = await createAtLast({ createPlants }, plants, assert.fail);
+  const isRefused = outcomes.map((outcome) => typeof outcome === 'object');
+  assert.deepEqual(
+    isRefused,
+    plants.map(({ name }) => name === 'bad'),
+  );
+  assert.deepEqual(sizes.slice(0, 2), [600, 150]);
 });
 
 test('no plant is refused that fails only together with others', async (t) => {

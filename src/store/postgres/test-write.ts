@@ -135,8 +135,9 @@ async function tryPlant(query: Query, { id, name, tag }: NewPlant): Promise<Tria
     // What a function of the operator has met, or chosen as its code, is of this plant.
     const isOfTable = error.where === undefined && ofTable.test(sqlState(error) ?? '');
     const outcome = isOfTable ? 'changed' : 'refused';
-    // The plants are the program's own, so the message may quote them.
-    return { outcome, says: `a plant is not stored (${error.message})` };
+    // The plants are the program's own, so the message may quote them; one is long.
+    const says = error.message.slice(0, limits.postgres.testMessageChars);
+    return { outcome, says: `a plant is not stored (${says})` };
   }
 }
 
