@@ -110,6 +110,12 @@ const refusing: Record<
     'unavailable',
     /^a trigger or a function .*57P01/,
   ],
+  'a trigger that fails with the code of a missing privilege': [
+    trigger("IF NEW.name = 'bad' THEN RAISE 'no' USING ERRCODE = '42501'; END IF; RETURN NEW;"),
+    plant(50, 'bad'),
+    'unavailable',
+    /has its text \(SQLSTATE 42501\)$/,
+  ],
   'a trigger that lacks what it needs': [
     `CREATE SEQUENCE places;
       ${trigger("IF NEW.name = 'bad' THEN PERFORM currval('places'); END IF; RETURN NEW;")}`,

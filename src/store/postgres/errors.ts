@@ -121,6 +121,7 @@ export function reasonIn(error: unknown): string {
     : code.startsWith('22')
       ? 'a text does not suit an index or a constraint of the database'
       : message;
-  const remedy = code === INSUFFICIENT_PRIVILEGE ? '; doctor prints the missing GRANT' : '';
+  const isLacking = code === INSUFFICIENT_PRIVILEGE && !isOfTrigger;
+  const remedy = isLacking ? '; doctor prints the missing GRANT' : '';
   return `${says} (SQLSTATE ${code})${remedy}`;
 }

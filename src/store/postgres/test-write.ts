@@ -153,8 +153,12 @@ function differenceOf(found: unknown[] | undefined, sent: readonly unknown[]): s
 async function faultOf(query: Query, says: string): Promise<Fault> {
   const { rows } = await query(remedies);
   const remedy = rows.map(([statement]) => statement).join('; ');
-  return { says, remedy: remedy || 'look for what the database does with an INSERT into plants' };
+  return { says, remedy: remedy || unknownRemedy };
 }
+
+const unknownRemedy =
+  'doctor prints a GRANT if one is missing; or look for what the database does with an INSERT into ' +
+  'plants';
 
 /** What ends each trigger, each rule and each policy. */
 const remedies = `
