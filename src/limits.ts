@@ -293,6 +293,8 @@ export const limits = {
     /** Interval of the test writes of a running service; interval after one that has failed. */
     testWriteMs: 10 * second,
     testTextChars: 8_000,
+    /** Of what the server says of a plant that it refuses in a test write. */
+    testMessageChars: 200,
     /** With more plants, VALUES is the slower statement for Citus. */
     citusRowsMax: 1_000,
     snapshotIdleMs: 10 * 60 * second,
@@ -324,6 +326,8 @@ export const limits = {
     importPauseMs: 2,
     /** `import` retries this long against a store that takes no plants; pause between retries. */
     importWaitMs: 60 * second,
+    /** Plants of one transaction of `import` among which a database has refused many. */
+    importPlantsMin: 16,
     importRetryMs: 250,
     /** Extra length of a plant in a file: `1e18` in a body is exported as 19 digits. */
     idBytesMax: 20,

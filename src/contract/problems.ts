@@ -72,10 +72,10 @@ export const problems = withStatus({
     when:
       'The store does not take this plant: its operator has set a constraint, such as a longest ' +
       '`name`. The `id` is not stored.',
-    remedy: 'Change the `name` or the `tag`; the operator of the service knows the constraint.',
+    remedy: 'Change the plant; the operator of the service knows the constraint.',
     example:
-      'This store does not take this plant: a constraint of its operator refuses the name or the ' +
-      'tag. Nothing was stored.',
+      'This store does not take this plant: a constraint that its operator has set refuses the ' +
+      'plant. Nothing was stored.',
   },
   authorizationMalformed: {
     code: 40005,

@@ -26,13 +26,14 @@ export async function createAtLast(
 ): Promise<readonly Final[]> {
   const settled = new Map<PlantToCreate, Final>();
   let left = plants;
+  let size = plants.length;
   let deadlineMs = performance.now() + waitMs;
   for (let hasWaited = false; left.length > 0; ) {
     let failure: StoreError | undefined;
     try {
-      const settlements = await store.createPlants(left);
-      const before = left;
-      left = before.filter((plant, index) => {
+      const some = left.slice(0, size);
+      const settlements = await store.createPlants(some);
+      const rest = some.filter((plant, index) => {
         const settlement = settlements[index] as Settlement;
         if (!(settlement instanceof StoreError)) settled.set(plant, settlement);
         else if (settlement.failure === 'refused')
@@ -41,10 +42,14 @@ export async function createAtLast(
           failure = new StoreError('unavailable', `the plant ${plant.id}: ${settlement.message}`);
         return !settled.has(plant);
       });
-      if (left.length < before.length) {
+      left = [...rest, ...left.slice(size)];
+      // Among fewer plants, a database finds all that it refuses with few tries.
+      size = rest.length > 0 ? Math.max(limits.transfer.importPlantsMin, size >> 2) : size * 2;
+      if (rest.length < some.length) {
         deadlineMs = performance.now() + waitMs;
         continue;
       }
+      size = left.length;
     } catch (error) {
       if (!(error instanceof StoreError) || error.failure !== 'unavailable') throw error;
       failure = error;

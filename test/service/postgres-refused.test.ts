@@ -38,6 +38,13 @@ const faults: Record<string, [change: string, says: RegExp]> = {
     trigger('NEW.tag = trim(NEW.tag); RETURN NEW;'),
     /changes the tag of a plant; ALTER TABLE public.plants DISABLE TRIGGER watch/,
   ],
+  'changes plants at the COMMIT': [
+    `CREATE FUNCTION watch() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN UPDATE plants SET name = upper(name) WHERE id = NEW.id; RETURN NULL; END $$;
+      CREATE CONSTRAINT TRIGGER watch AFTER INSERT ON plants DEFERRABLE INITIALLY DEFERRED
+        FOR EACH ROW EXECUTE FUNCTION watch()`,
+    /changes the name of a plant; ALTER TABLE public.plants DISABLE TRIGGER watch/,
+  ],
   'drops plants': [
     trigger('RETURN NULL;'),
     /a plant is dropped without an error; ALTER TABLE public.plants DISABLE TRIGGER watch/,
@@ -78,6 +85,10 @@ for (const [what, [change, says]] of Object.entries(faults))
 /** With each, a plant of some kind gets an error, and all others are stored. */
 const edges: Record<string, [change: string, says: RegExp]> = {
   'an index that takes no long name': ['CREATE INDEX wide ON plants (name)', /with a name of 8000/],
+  'an index of numbers in long tags': [
+    'CREATE INDEX numbers ON plants (CAST(tag AS integer)) WHERE length(tag) > 9',
+    /with a tag of 8000 characters, a plant is not stored \([^)]{200,210}\)/,
+  ],
   'no partition for each id': [
     `DROP TABLE plants;
       CREATE TABLE plants (id bigint NOT NULL, name text NOT NULL, tag text,
@@ -85,6 +96,12 @@ const edges: Record<string, [change: string, says: RegExp]> = {
         PARTITION BY RANGE (id);
       CREATE TABLE positive PARTITION OF plants FOR VALUES FROM (0) TO (9223372036854775807)`,
     /with the id -9223372036854775808, a plant is not stored \(no partition of relation/,
+  ],
+  'a trigger that refuses blanks with the code of a missing privilege': [
+    trigger(
+      "IF NEW.name LIKE ' %' THEN RAISE 'no blanks' USING ERRCODE = '42501'; END IF; RETURN NEW;",
+    ),
+    /with blanks and accents, a plant is not stored \(no blanks\)/,
   ],
   'a CHECK that takes no plain plant': [
     "ALTER TABLE plants ADD CHECK (tag = 'tree')",

@@ -7,6 +7,7 @@ import { StoreError } from '../../src/store/errors.ts';
 import type { PlantToCreate, Settlement } from '../../src/store/plants.ts';
 import { rememberRefused } from '../../src/store/postgres/refused-plants.ts';
 import { joinPostgresStore, openPostgresStore } from '../../src/store/postgres/store.ts';
+import { createAtLast } from '../../src/transfer/retry.ts';
 import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
 import { locationOf } from '../helpers/postgres-connection.ts';
 
@@ -74,6 +75,14 @@ const refusing: Record<
     'unavailable',
     /no partition .*23514/,
   ],
+  'a partition that takes no plant': [
+    `${partitioned}; CREATE TABLE others PARTITION OF plants DEFAULT;
+      CREATE TABLE closed PARTITION OF plants FOR VALUES FROM (5000) TO (6000);
+      ALTER TABLE closed ADD CONSTRAINT none CHECK (id IS NULL)`,
+    plant(5_000, 'Alder'),
+    'unavailable',
+    /"none" .*23514/,
+  ],
   'a trigger that drops it': [
     trigger("IF NEW.name = 'bad' THEN RETURN NULL; END IF; RETURN NEW;"),
     plant(50, 'bad'),
@@ -94,6 +103,25 @@ const refusing: Record<
     plant(50, 'secret'),
     'unavailable',
     /^a trigger or a function of the database has failed; .*23514/,
+  ],
+  'a trigger that fails with the code of a server that ends': [
+    trigger("IF NEW.name = 'bad' THEN RAISE 'no' USING ERRCODE = '57P01'; END IF; RETURN NEW;"),
+    plant(50, 'bad'),
+    'unavailable',
+    /^a trigger or a function .*57P01/,
+  ],
+  'a trigger that fails with the code of a missing privilege': [
+    trigger("IF NEW.name = 'bad' THEN RAISE 'no' USING ERRCODE = '42501'; END IF; RETURN NEW;"),
+    plant(50, 'bad'),
+    'unavailable',
+    /has its text \(SQLSTATE 42501\)$/,
+  ],
+  'a trigger that lacks what it needs': [
+    `CREATE SEQUENCE places;
+      ${trigger("IF NEW.name = 'bad' THEN PERFORM currval('places'); END IF; RETURN NEW;")}`,
+    plant(50, 'bad'),
+    'unavailable',
+    /^a trigger or a function .*55000/,
   ],
   'a constraint that waits for the COMMIT': [
     trigger(
@@ -195,6 +223,43 @@ test('the tries to find refused plants are bounded, and the rest of the batch is
   assert.deepEqual([...found].sort(), ['Alder created', 'bad refused']);
 });
 
+test('an import sends fewer plants at a time where the database refuses many', async (t) => {
+  const { store } = await storeWith(t, noBad);
+  const sizes: number[] = [];
+  const createPlants = (plants: readonly PlantToCreate[]) => {
+    sizes.push(plants.length);
+    return store.createPlants(plants);
+  };
+  const plants = Array.from({ length: 600 }, (_, id) => plant(id, id % 4 ? 'Alder' : 'bad'));
+  const outcomes = await createAtLast({ createPlants }, plants, assert.fail);
+  const isRefused = outcomes.map((outcome) => typeof outcome === 'object');
+  assert.deepEqual(
+    isRefused,
+    plants.map(({ name }) => name === 'bad'),
+  );
+  assert.deepEqual(sizes.slice(0, 2), [600, 150]);
+});
+
+test('no plant is refused that fails only together with others', async (t) => {
+  const few = `CREATE FUNCTION few() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+      IF (SELECT count(*) FROM new) > 6 THEN RAISE check_violation USING CONSTRAINT = 'few'; END IF;
+      RETURN NULL; END $$;
+    CREATE TRIGGER few AFTER INSERT ON plants REFERENCING NEW TABLE AS new
+      FOR EACH STATEMENT EXECUTE FUNCTION few()`;
+  const { store } = await storeWith(t, few);
+  const plants = Array.from({ length: 16 }, (_, id) => plant(id, 'Alder'));
+  const settlements = shortly(await store.createPlants(plants));
+  assert.deepEqual(new Set(settlements), new Set(['created']));
+});
+
+test('plants that are longer than the refused one, and fit, take no more tries', async (t) => {
+  const { store } = await storeWith(t, 'CREATE INDEX wide ON plants (name)');
+  const plants = Array.from({ length: 100 }, (_, id) => plant(id, 'a'.repeat(9_000)));
+  plants[50] = plant(50, long);
+  const expected = plants.map((_, id) => (id === 50 ? 'refused' : 'created'));
+  assert.deepEqual(shortly(await store.createPlants(plants)), expected);
+});
+
 test('the time to find refused plants is bounded, and the batch ends before its own time is over', async (t) => {
   const slow = trigger(
     "PERFORM pg_sleep(0.2); IF NEW.name = 'bad' THEN RAISE 'no'; END IF; RETURN NEW;",
@@ -203,6 +268,14 @@ test('the time to find refused plants is bounded, and the batch ends before its 
   const plants = Array.from({ length: 16 }, (_, id) => plant(id, 'bad'));
   const settlements = shortly(await store.createPlants(plants));
   assert.deepEqual(new Set(settlements), new Set(['unavailable']));
+});
+
+test('the time to try a plain plant is bounded, too', async (t) => {
+  const isTree = "ALTER TABLE plants ADD CONSTRAINT trees CHECK (tag IS NOT DISTINCT FROM 'tree')";
+  const slow = trigger('PERFORM pg_sleep(0.2); RETURN NEW;');
+  const { store } = await storeWith(t, [isTree, slow], 3_000);
+  const settlements = await store.createPlants([plant(1, 'Alder', 'tree'), plant(2, 'Birch')]);
+  assert.deepEqual(shortly(settlements), ['created', 'unavailable']);
 });
 
 const renaming = trigger("NEW.name = 'x' || NEW.name; RETURN NEW;");

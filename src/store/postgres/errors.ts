@@ -26,11 +26,22 @@ const madeByOthers = new Set(['23505', '42P06', '42P07', '42710', 'XX000']);
  * others, the machine.
  */
 const notOfPlants = new Set(['08', '25', '40', '53', '55', '57', '58', 'F0', 'XX']);
+/** Those of them that a function of the operator meets by what it does itself, such as NOWAIT. */
+const ofFunctions = new Set(['08', '55', 'XX']);
 
-/** Whether the plants of a statement may be the reason why it has failed. */
+/**
+ * Whether the plants of a statement may be the reason why it has failed. RAISE chooses its code: a
+ * trigger may refuse one plant with the code of a conflict, or of a server that ends.
+ */
 export function isOfPlants(error: unknown): error is DatabaseError {
-  const code = sqlState(error);
-  return code !== undefined && !notOfPlants.has(code.slice(0, 2));
+  if (!(error instanceof DatabaseError) || error.code === undefined) return false;
+  const kind = error.code.slice(0, 2);
+  if (isRaised(error) || !notOfPlants.has(kind)) return true;
+  return ofFunctions.has(kind) && error.where?.includes('PL/') === true;
+}
+
+function isRaised({ routine }: DatabaseError): boolean {
+  return routine === 'exec_stmt_raise';
 }
 
 /**
@@ -101,17 +112,16 @@ export function storeError(error: unknown): StoreError {
 export function reasonIn(error: unknown): string {
   if (!(error instanceof DatabaseError))
     return error instanceof Error ? error.message : String(error);
-  const { code = '', message, where, routine } = error;
+  const { code = '', message, where } = error;
   // The texts of RAISE are the operator's.
   const isOfTrigger =
-    code.startsWith('P0') ||
-    routine === 'exec_stmt_raise' ||
-    (where !== undefined && isOfPlants(error));
+    code.startsWith('P0') || isRaised(error) || (where !== undefined && isOfPlants(error));
   const says = isOfTrigger
     ? 'a trigger or a function of the database has failed; the log of the server has its text'
     : code.startsWith('22')
       ? 'a text does not suit an index or a constraint of the database'
       : message;
-  const remedy = code === INSUFFICIENT_PRIVILEGE ? '; doctor prints the missing GRANT' : '';
+  const isLacking = code === INSUFFICIENT_PRIVILEGE && !isOfTrigger;
+  const remedy = isLacking ? '; doctor prints the missing GRANT' : '';
   return `${says} (SQLSTATE ${code})${remedy}`;
 }

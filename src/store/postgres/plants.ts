@@ -20,8 +20,8 @@ export interface CreateContext {
   /** Commits something of its own. */
   readonly confirm: (query: Query) => Promise<void>;
   readonly refused: RefusedPlants;
-  /** Time to find the plants that the database refuses. */
-  readonly searchMs: number;
+  /** When the search for the plants that the database refuses ends, by `performance.now()`. */
+  readonly searchEndMs: number;
 }
 
 /**
@@ -107,15 +107,15 @@ async function insertApart(
   plants: NewPlants,
   nowMs: number,
   failure: unknown,
-  { refused, searchMs }: CreateContext,
+  { refused, searchEndMs }: CreateContext,
 ): Promise<Inserted> {
-  const endMs = performance.now() + searchMs;
   const stored = new Map<bigint, PlantToCreate>();
   const failures = new Map<PlantToCreate, unknown>();
   let triesLeft: number = limits.postgres.savepointsMax;
+  let isGuessing = true;
 
   async function failureOf(some: NewPlants): Promise<unknown> {
-    if (triesLeft === 0 || performance.now() > endMs) return tooMany;
+    if (triesLeft === 0 || performance.now() > searchEndMs) return tooMany;
     triesLeft -= 1;
     try {
       const [inserted] = await query.attempt([insertOf(query, some, nowMs)]);
@@ -130,18 +130,20 @@ async function insertApart(
 
   /** @param known with which all of them have failed together */
   async function insertSome(some: NewPlants, known: unknown): Promise<boolean> {
-    const error = known ?? (await failureOf(some));
+    // No plant is blamed that has not failed by itself: the others may be the reason, or the moment.
+    const error = (some.length > 1 ? known : undefined) ?? (await failureOf(some));
     if (error === undefined) return true;
     if (some.length === 1 || error === tooMany) {
       for (const plant of some) failures.set(plant, error);
       return false;
     }
-    const suspect = suspectOf(error, some);
+    const suspect = isGuessing ? suspectOf(error, some) : undefined;
     const half = Math.ceil(some.length / 2);
     const [first, rest] = suspect
       ? [[suspect], some.filter((plant) => plant !== suspect)]
       : [some.slice(0, half), some.slice(half)];
     const isFirstIn = await insertSome(first, undefined);
+    if (suspect && isFirstIn) isGuessing = false;
     await insertSome(rest, isFirstIn ? error : undefined);
     return false;
   }
@@ -162,7 +164,7 @@ async function insertApart(
       return isNext;
     });
   }
-  const reasons = await reasonsOf(query, failures);
+  const reasons = await reasonsOf(query, failures, searchEndMs);
   // While the database takes no plant at all, a plant must not be refused longer than that.
   for (const [plant, reason] of reasons)
     if (reason !== tooMany && (reason.failure === 'refused' || stored.size > 0))
@@ -186,21 +188,29 @@ const tooMany = new StoreError(
   'too many plants of one transaction are refused, and others of them could not be tried',
 );
 
-/** A database that refuses a plain plant, too, refuses no plant for its content. */
+/**
+ * A database that refuses a plain plant, too, refuses no plant for its content. Nor does a partition
+ * that refuses a plain plant with the same id.
+ */
 async function reasonsOf(
   query: Query,
   failures: ReadonlyMap<PlantToCreate, unknown>,
+  endMs: number,
 ): Promise<Map<PlantToCreate, StoreError>> {
-  const isContent = (error: unknown) => isOfPlants(error) && isOfContent(error);
-  const isPlainTaken = failures.values().some(isContent) && (await takesPlainPlant(query));
-  const reasonOf = (error: unknown) =>
-    error === tooMany
-      ? tooMany
-      : new StoreError(
-          isPlainTaken && isContent(error) ? 'refused' : 'unavailable',
-          reasonIn(error),
-        );
-  return new Map([...failures].map(([plant, error]) => [plant, reasonOf(error)]));
+  /** By the table that has refused plants. */
+  const takesPlain = new Map<string | undefined, boolean>();
+  const reasons = new Map<PlantToCreate, StoreError>();
+  for (const [plant, error] of failures) {
+    const isContent = isOfPlants(error) && isOfContent(error);
+    const table = isContent ? error.table : undefined;
+    if (isContent && !takesPlain.has(table)) {
+      const ids = table === undefined || table === 'plants' ? undefined : [plant.id];
+      takesPlain.set(table, await takesPlainPlant(query, endMs, ids));
+    }
+    const failure = isContent && takesPlain.get(table) ? 'refused' : 'unavailable';
+    reasons.set(plant, error === tooMany ? tooMany : new StoreError(failure, reasonIn(error)));
+  }
+  return reasons;
 }
 
 /** In ascending order of id. The sort is stable: the first plant of each id comes first. */

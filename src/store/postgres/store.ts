@@ -126,10 +126,9 @@ function connected(
   let testedMs = performance.now();
   const pool = openPool(connector, connectionsPerThread, starving);
   const node = randomBytes(8).readBigInt64BE();
-  const context: CreateContext = {
+  const context: Omit<CreateContext, 'searchEndMs'> = {
     confirm: async (query) => void (await beat(query, node, Date.now())),
     refused: rememberRefused(),
-    searchMs: callMs / 2,
   };
 
   /** A trigger may come while the service runs. */
@@ -159,7 +158,8 @@ function connected(
     async createPlants(plants) {
       if (Atomics.load(faulty, 0) > 0)
         throw new StoreError('unavailable', 'the last test write was not stored as it was sent');
-      const create = (query: Query) => createPlants(query, plants, Date.now(), context);
+      const own = { ...context, searchEndMs: performance.now() + callMs / 2 };
+      const create = (query: Query) => createPlants(query, plants, Date.now(), own);
       return measured(measures, promised(create));
     },
     ...callsOf(changes, (begin) => pool.run((query) => runChange(query, begin()))),

@@ -5,7 +5,7 @@ import type { NewPlant } from '../../contract/plant.ts';
 import { limits } from '../../limits.ts';
 import { isOfPlants, sqlState } from './errors.ts';
 import { insertOf } from './plant-insert.ts';
-import { inTransaction, type Query } from './transaction.ts';
+import { constraints, inTransaction, type Query } from './transaction.ts';
 
 /** What a database does with plants, for operators. */
 export interface TestWrite {
@@ -62,16 +62,29 @@ export function testWrite(query: Query, isThorough: boolean): Promise<TestWrite>
   return inTransaction(query, work, 'ROLLBACK');
 }
 
-/** Whether the database takes a plain plant now. Within a transaction, in which nothing stays. */
-export async function takesPlainPlant(query: Query): Promise<boolean> {
-  return (await tryPlain(query)).trials.at(-1)?.outcome === 'stored';
+/**
+ * Whether the database takes a plain plant now. Within a transaction, in which nothing stays.
+ *
+ * @param endMs by `performance.now()`: later, no plant is tried
+ */
+export async function takesPlainPlant(
+  query: Query,
+  endMs: number,
+  ids?: readonly bigint[],
+): Promise<boolean> {
+  return (await tryPlain(query, endMs, ids)).trials.at(-1)?.outcome === 'stored';
 }
 
-/** Tries ids of several sizes: a partition or a CHECK may take some of them only. */
-async function tryPlain(query: Query): Promise<{ id?: bigint; trials: Trial[] }> {
+/** @param ids by default of several sizes: a partition or a CHECK may take some of them only */
+async function tryPlain(
+  query: Query,
+  endMs = Number.POSITIVE_INFINITY,
+  ids: readonly bigint[] = [63, 47, 31, 15, 7].map(randomId).flatMap((one) => [one, -one]),
+): Promise<{ id?: bigint; trials: Trial[] }> {
   const trials: Trial[] = [];
-  for (const id of [63, 47, 31, 15, 7].map(randomId).flatMap((one) => [one, -one]))
+  for (const id of ids)
     for (const plant of plain) {
+      if (performance.now() > endMs) return { trials };
       const trial = await tryPlant(query, { id, ...plant });
       if (trial.outcome === 'id in use') continue;
       trials.push(trial);
@@ -109,8 +122,9 @@ async function tryPlant(query: Query, { id, name, tag }: NewPlant): Promise<Tria
   const nowMs = Date.now();
   const insert = insertOf(query, [{ id, name, tag, createdBy: 0 }], nowMs);
   try {
-    const results = await query.attempt([insert, { text: read, values: [id] }], 'ROLLBACK TO');
-    const [inserted = [], [found] = []] = results.map(({ rows }) => rows);
+    const tried = [insert, constraints, { text: read, values: [id] }];
+    const results = await query.attempt(tried, 'ROLLBACK TO');
+    const [inserted = [], , [found] = []] = results.map(({ rows }) => rows);
     const sent = [name, tag ?? null, BigInt(nowMs), 0n];
     if (isDeepStrictEqual(found, sent)) return { outcome: 'stored', says: '' };
     if (inserted.length > 0) return { outcome: 'changed', says: differenceOf(found, sent) };
@@ -118,9 +132,12 @@ async function tryPlant(query: Query, { id, name, tag }: NewPlant): Promise<Tria
     return { outcome: 'lost', says: 'a plant is dropped without an error' };
   } catch (error) {
     if (!isOfPlants(error)) throw error;
-    const outcome = ofTable.test(sqlState(error) ?? '') ? 'changed' : 'refused';
-    // The plants are the program's own, so the message may quote them.
-    return { outcome, says: `a plant is not stored (${error.message})` };
+    // What a function of the operator has met, or chosen as its code, is of this plant.
+    const isOfTable = error.where === undefined && ofTable.test(sqlState(error) ?? '');
+    const outcome = isOfTable ? 'changed' : 'refused';
+    // The plants are the program's own, so the message may quote them; one is long.
+    const says = error.message.slice(0, limits.postgres.testMessageChars);
+    return { outcome, says: `a plant is not stored (${says})` };
   }
 }
 
@@ -136,8 +153,12 @@ function differenceOf(found: unknown[] | undefined, sent: readonly unknown[]): s
 async function faultOf(query: Query, says: string): Promise<Fault> {
   const { rows } = await query(remedies);
   const remedy = rows.map(([statement]) => statement).join('; ');
-  return { says, remedy: remedy || 'look for what the database does with an INSERT into plants' };
+  return { says, remedy: remedy || unknownRemedy };
 }
+
+const unknownRemedy =
+  'doctor prints a GRANT if one is missing; or look for what the database does with an INSERT into ' +
+  'plants';
 
 /** What ends each trigger, each rule and each policy. */
 const remedies = `

@@ -97,7 +97,7 @@ export function queryOn({ client, settings: { searchPath, isCitus }, demands }: 
   return Object.assign(query, {
     isCitus,
     async attempt(statements: readonly Statement[], end = 'RELEASE') {
-      const last = [constraints, `${end} SAVEPOINT attempt`].map(silent);
+      const last = [constraints, silent(`${end} SAVEPOINT attempt`)];
       const savepoint = silent('SAVEPOINT attempt');
       try {
         return (await exchange(client, [savepoint, ...statements, ...last])).slice(1);
@@ -112,7 +112,7 @@ export function queryOn({ client, settings: { searchPath, isCitus }, demands }: 
 }
 
 /** What is deferred until the COMMIT would fail there, with all that the transaction has done. */
-const constraints = 'SET CONSTRAINTS ALL IMMEDIATE';
+export const constraints = silent('SET CONSTRAINTS ALL IMMEDIATE');
 
 /** Runs work in a transaction. A failure rolls back. */
 export async function inTransaction<T>(
