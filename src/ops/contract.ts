@@ -86,7 +86,7 @@ export interface Sample {
   readonly samePerSecond: number;
   readonly takenPerSecond: number;
   readonly failedPerSecond: number;
-  /** Requests that were refused before they reached the store. */
+  /** Other requests that were refused, by the store for what a plant is or before that. */
   readonly refusedPerSecond: number;
   /** Duration of creates with any outcome; null without a create. */
   readonly p50Ms: number | null;

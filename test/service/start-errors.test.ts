@@ -460,7 +460,7 @@ const wrongUsage: readonly (readonly [
   ['serve --store sqlite::memory:', /--store must be sqlite:PATH/],
   [
     'serve --store postgres://ada:secret@db/p?sslmod=require',
-    /has a parameter that is not supported; .*; it is "postgres:…"$/m,
+    /has the parameter sslmod, which is not supported; .*; it is "postgres:…"$/m,
   ],
   [
     'serve --min-standbys 1',

@@ -13,7 +13,7 @@ export const copy = command({
   positionals: ['FROM', 'TO'],
   summary: 'Copy a store into another, and compare both. Services may run on both stores.',
   need: 'Use it to move to another engine or machine. FROM may be a backup; TO is made if it does not exist.',
-  flags: ['accept-lost-commits', 'json'],
+  flags: ['json', 'accept-lost-commits'],
   examples: [
     'plant-store copy sqlite:data/plants.db postgres://plants@db.example.org/plants',
     'plant-store copy postgres://plants@db.example.org/plants sqlite:data/plants.db',

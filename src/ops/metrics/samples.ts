@@ -92,7 +92,8 @@ function totalsOf({ httpThreads }: SampleSources) {
     atMs: Date.now(),
     monotonicMs: performance.now(),
     ...creates,
-    refused: refusals - creates.taken - creates.failed,
+    /** Also by the store, for what a plant is. */
+    turnedAway: refusals - creates.taken - creates.failed,
     createSeconds: distributionOf(httpThreads.map(({ createSeconds }) => createSeconds)),
     /** Also of taken and failed creates, which are answered with a refusal, too. */
     refusals,
@@ -108,7 +109,7 @@ function sampleOf(
   const seconds = (now.monotonicMs - before.monotonicMs) / 1_000;
   // Could be negative: a thread may be read between two counts of one request, and a client that
   // has gone is not answered.
-  const rate = (name: Outcome | 'refused') => Math.max(0, now[name] - before[name]) / seconds;
+  const rate = (name: Outcome | 'turnedAway') => Math.max(0, now[name] - before[name]) / seconds;
   const creates = since(now.createSeconds, before.createSeconds);
   const quantileMs = (share: number) => {
     const value = quantile(creates, secondsBounds, share);
@@ -120,7 +121,7 @@ function sampleOf(
     samePerSecond: rate('same'),
     takenPerSecond: rate('taken'),
     failedPerSecond: rate('failed'),
-    refusedPerSecond: rate('refused'),
+    refusedPerSecond: rate('turnedAway'),
     p50Ms: quantileMs(0.5),
     p99Ms: quantileMs(0.99),
     queuePlants: queuePlants(),
