@@ -10,6 +10,7 @@ import { after, type TestContext } from 'node:test';
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
 import { type Certificate, makeAuthority, withoutOpenssl } from '../helpers/certificates.ts';
 import { impatient, withLimits } from '../helpers/faults.ts';
+import { until } from '../helpers/pause.ts';
 import {
   oneThread,
   type RunningServer,
@@ -299,12 +300,19 @@ test('handshakes that stand still end before the connections of clients', async 
     await createOn(clients.at(-1) as TLSSocket, 1);
   };
   while (clients.length < 14) await join();
+  let ended = 0;
   for (let index = 0; index < 40; index += 1) {
     const socket = connectPlain(port, '127.0.0.1').resume();
     socket.on('error', () => undefined);
+    socket.on('close', () => (ended += 1));
     t.after(() => socket.destroy());
     await once(socket, 'connect');
   }
+  // A thread that was asked for room late would end the newcomer.
+  await until(
+    async () => ended,
+    (count) => count >= 14 + 40 - 32,
+  );
   await join();
   for (const client of clients) await createOn(client, 1);
 });

@@ -108,10 +108,10 @@ test('a statement is sent again after a reset that came before', async (t) => {
 
 test('work that refuses something ends no session', async (t) => {
   const pool = poolOn(t, `postgres://postgres@127.0.0.1:${server.port}/postgres`);
-  const both = new Set(await Promise.all([processOf(pool), processOf(pool)]));
+  const first = await processOf(pool);
   const refuse = () => Promise.reject(new StoreError('unavailable', 'too few standbys'));
   await assert.rejects(pool.run(refuse), /too few standbys/);
-  assert.deepEqual(new Set(await Promise.all([processOf(pool), processOf(pool)])), both);
+  assert.equal(await processOf(pool), first);
 });
 
 test('a statement is not sent again after its session was ended, because it may have run', async (t) => {
