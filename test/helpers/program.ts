@@ -204,7 +204,8 @@ export async function startServerOnNewStore(
 /** A new folder that is removed when the test ends. */
 export async function temporaryFolder(owner: Owner, parent = tmpdir()): Promise<string> {
   const folder = await mkdtemp(join(parent, 'plant-store-test-'));
-  owner.after(() => rm(folder, { recursive: true, force: true }));
+  // A process that is killed meanwhile may still end the making of a file.
+  owner.after(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }));
   return folder;
 }
 
