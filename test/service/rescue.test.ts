@@ -277,7 +277,7 @@ test('when the folder of the store is removed, the service says so, and makes no
   const store = join(folder, 'data/plants.db');
   const server = { ...(await startServer(t, store, oneThread)), store };
   await createInWal(t, server);
-  rmSync(dirname(store), { recursive: true });
+  rmSync(dirname(store), { recursive: true, maxRetries: 10 });
 
   await refusesNext(server);
 
