@@ -3,7 +3,13 @@ import { isSamePlant, type NewPlant } from '../contract/plant.ts';
 import { limits } from '../limits.ts';
 import { StoreError } from '../store/errors.ts';
 import { openDigest, type PlantFigures } from '../store/inspection.ts';
-import type { CopiedPlant, CreateOutcome, PlantReader, PlantSnapshot } from '../store/plants.ts';
+import type {
+  CopiedPlant,
+  CreateOutcome,
+  PlantReader,
+  PlantSnapshot,
+  Settlement,
+} from '../store/plants.ts';
 import type { Store } from '../store/store.ts';
 import { forgottenId } from '../store/tokens.ts';
 import { createAtLast } from './retry.ts';
@@ -61,9 +67,9 @@ export async function copyPlants(
   async function write(plants: readonly CopiedPlant[]): Promise<void> {
     const outcomes = await createAtLast(target, plants, onWait, waitMs);
     for (const [index, { id }] of plants.entries()) {
-      const outcome = outcomes[index] as (typeof outcomes)[number];
-      if (typeof outcome === 'object')
-        throw new StoreError('refused', `the target refuses the plant ${id}: ${outcome.reason}`);
+      const outcome = outcomes[index] as Settlement;
+      if (outcome instanceof StoreError)
+        throw new StoreError('refused', `the target refuses the plant ${id}: ${outcome.message}`);
       countOutcome(counts, id, outcome);
     }
   }

@@ -2,12 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { idTaken, type NewPlant, plantRefused } from '../contract/plant.ts';
 import { problems, Refusal } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
-import type { CreateOutcome } from '../store/plants.ts';
+import { StoreError } from '../store/errors.ts';
+import type { Settlement } from '../store/plants.ts';
 import type { Store } from '../store/store.ts';
 import { importId } from '../store/tokens.ts';
 import type { Entry, PlantFileReader } from './format.ts';
 import type { RawRecord } from './record-cutter.ts';
-import { createAtLast, type RefusedPlant } from './retry.ts';
+import { createAtLast } from './retry.ts';
 
 export interface ImportCounts {
   created: number;
@@ -73,7 +74,7 @@ async function createAll(entries: readonly Entry[], counts: ImportCounts, option
     const refusal =
       plant instanceof Refusal
         ? plant
-        : refusalOf(plant, outcomes[settled++] as CreateOutcome | RefusedPlant, counts);
+        : refusalOf(plant, outcomes[settled++] as Settlement, counts);
     if (refusal === undefined) continue;
     const { code } = problems[refusal.problem];
     counts.refused.set(code, (counts.refused.get(code) ?? 0) + 1);
@@ -82,8 +83,8 @@ async function createAll(entries: readonly Entry[], counts: ImportCounts, option
   return refused;
 }
 
-function refusalOf({ id }: NewPlant, outcome: CreateOutcome | RefusedPlant, counts: ImportCounts) {
-  if (typeof outcome === 'object') return plantRefused(outcome.reason);
+function refusalOf({ id }: NewPlant, outcome: Settlement, counts: ImportCounts) {
+  if (outcome instanceof StoreError) return plantRefused(outcome.message);
   if (outcome === 'taken') return idTaken(id);
   counts[outcome] += 1;
   return undefined;

@@ -4,18 +4,11 @@ import { StoreError } from '../store/errors.ts';
 import type { CopiedPlant, PlantToCreate, Settlement } from '../store/plants.ts';
 import type { Store } from '../store/store.ts';
 
-type Final = Exclude<Settlement, StoreError> | RefusedPlant;
-
-/** Why the store refuses a plant, for its content. */
-export interface RefusedPlant {
-  readonly reason: string;
-}
-
 /**
  * Creates plants, and retries while the store does not take them now, as a client does after 503.
  *
  * @param onWait told once
- * @returns for each plant, in the same order
+ * @returns for each plant, in the same order. An error says why the store refuses a plant
  * @throws StoreError once the store has taken none of the rest for `waitMs`
  */
 export async function createAtLast(
@@ -23,8 +16,8 @@ export async function createAtLast(
   plants: readonly (PlantToCreate | CopiedPlant)[],
   onWait: (why: string) => void,
   waitMs: number = limits.transfer.importWaitMs,
-): Promise<readonly Final[]> {
-  const settled = new Map<PlantToCreate, Final>();
+): Promise<readonly Settlement[]> {
+  const settled = new Map<PlantToCreate, Settlement>();
   let left = plants;
   let size = plants.length;
   let deadlineMs = performance.now() + waitMs;
@@ -35,11 +28,9 @@ export async function createAtLast(
       const settlements = await store.createPlants(some);
       const rest = some.filter((plant, index) => {
         const settlement = settlements[index] as Settlement;
-        if (!(settlement instanceof StoreError)) settled.set(plant, settlement);
-        else if (settlement.failure === 'refused')
-          settled.set(plant, { reason: settlement.message });
-        else
+        if (settlement instanceof StoreError && settlement.failure === 'unavailable')
           failure = new StoreError('unavailable', `the plant ${plant.id}: ${settlement.message}`);
+        else settled.set(plant, settlement);
         return !settled.has(plant);
       });
       left = [...rest, ...left.slice(size)];
@@ -59,5 +50,5 @@ export async function createAtLast(
     hasWaited = true;
     await sleep(limits.transfer.importRetryMs);
   }
-  return plants.map((plant) => settled.get(plant) as Final);
+  return plants.map((plant) => settled.get(plant) as Settlement);
 }

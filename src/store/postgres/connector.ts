@@ -2,7 +2,7 @@ import { escapeIdentifier } from 'pg';
 import { StoreError, StoreOpenError } from '../errors.ts';
 import { type PostgresHost, type PostgresLocation, postgresText } from '../location.ts';
 import { type Connection, openConnection } from './connection.ts';
-import { isAtLimit } from './errors.ts';
+import { isAtLimit, UNDEFINED_DATABASE } from './errors.ts';
 
 export type Connector = ReturnType<typeof openConnector>;
 
@@ -110,8 +110,6 @@ function remedyFor(error: unknown, { database, user }: PostgresLocation): string
     'search_path from the options itself'
   );
 }
-
-const UNDEFINED_DATABASE = '3D000';
 
 /** Wrong user, address, password, database, privilege (errcodes-appendix.html), or file access. */
 const lasting = ['28000', '28P01', UNDEFINED_DATABASE, '42501', 'EACCES'];

@@ -11,7 +11,9 @@ export const PROTOCOL_VIOLATION = '08P01';
 export const CHECK_VIOLATION = '23514';
 export const PROGRAM_LIMIT_EXCEEDED = '54000';
 const IDLE_SESSION_TIMEOUT = '57P05';
+export const UNDEFINED_DATABASE = '3D000';
 export const UNDEFINED_TABLE = '42P01';
+export const QUERY_CANCELED = '57014';
 
 export const DATA_CORRUPTED = 'XX001';
 export const INDEX_CORRUPTED = 'XX002';

@@ -2,7 +2,7 @@ import { type Client, escapeIdentifier } from 'pg';
 import { limits } from '../../limits.ts';
 import { StoreError, StoreOpenError } from '../errors.ts';
 import type { CommitPromise } from '../store.ts';
-import { PROTOCOL_VIOLATION, sqlState } from './errors.ts';
+import { PROTOCOL_VIOLATION, QUERY_CANCELED, sqlState } from './errors.ts';
 
 /** Settings of a server and a session. */
 export interface SessionSettings {
@@ -96,8 +96,6 @@ function searchPathIn(options = ''): string | undefined {
 /** Without WAL senders, no commit waits, whatever the setting says. */
 export const standbyNames = `CASE pg_catalog.current_setting('max_wal_senders') WHEN '0' THEN ''
   ELSE pg_catalog.current_setting('synchronous_standby_names') END`;
-
-const QUERY_CANCELED = '57014';
 
 const sessionSettings = `SELECT version(), pg_backend_pid() AS "processId",
     current_setting('server_encoding') AS encoding,
