@@ -1,9 +1,17 @@
 import { readFileSync } from 'node:fs';
 
-/** Parts of src/, and the parts that each may import. docs/understand/architecture.md shows them. */
-const parts = Object.entries(
+/**
+ * Parts of src/, and the parts that each may import. docs/understand/architecture.md shows them. A
+ * part that does not say what it uses imports nothing, and every part may import it.
+ */
+const all = Object.entries(
   JSON.parse(readFileSync(new URL('scripts/architecture.json', import.meta.url), 'utf8')),
-).map(([part, { uses }]) => ({ part, uses: namesIn(uses) }));
+);
+const common = all.filter(([, { uses }]) => uses === undefined).map(([part]) => part);
+const parts = all.map(([part, { uses }]) => ({
+  part,
+  uses: uses === undefined ? [] : [...namesIn(uses), ...common],
+}));
 
 /** The names in a text with a space between two of them. */
 function namesIn(text) {
@@ -15,8 +23,9 @@ function filesOf(part) {
   if (part.endsWith('.ts')) return `${part.replaceAll('.', '\\.')}$`;
   const inner = parts
     .filter((one) => one.part.startsWith(`${part}/`))
-    .map((one) => one.part.slice(part.length + 1));
-  return inner.length === 0 ? `${part}/` : `${part}/(?!${inner.join('/|')}/)`;
+    .map((one) => one.part.slice(part.length + 1))
+    .map((name) => (name.endsWith('.ts') ? `${name.replace('.ts', '')}\\.ts$` : `${name}/`));
+  return inner.length === 0 ? `${part}/` : `${part}/(?!${inner.join('|')})`;
 }
 
 const arrows = parts.map(({ part, uses }) => ({
@@ -42,11 +51,11 @@ export default {
     {
       name: 'the-page-runs-in-the-browser',
       severity: 'error',
-      from: { path: '^src/(ops/console|api/reference)/page/' },
+      from: { path: '^src/(ops/console|create/reference)/page/' },
       to: {
         path: '^(src|node:)',
         pathNot:
-          '^src/(ops/console/page/|api/reference/page/|contract/(int64|problems)\\.ts$|limits\\.ts$|quantity-text\\.ts$)',
+          '^src/(ops/console/page/|create/reference/page/|contract/(int64|problems)\\.ts$|limits\\.ts$|quantity-text\\.ts$)',
         dependencyTypesNot: ['type-only'],
       },
     },

@@ -1,8 +1,9 @@
 import manifest from '../package.json' with { type: 'json' };
 import type { Command } from '../src/cli/command.ts';
-import { commandGroups, loadCommands } from '../src/cli/commands.ts';
-import { variableOf } from '../src/config/command-line.ts';
-import { type FlagName, flags } from '../src/config/flags.ts';
+import { loadCommands } from '../src/cli/command.ts';
+import { variableOf } from '../src/cli/flags/command-line.ts';
+import { type FlagName, flags } from '../src/cli/flags/flags.ts';
+import { commandGroups } from '../src/commands.ts';
 
 const groups = await Promise.all(
   commandGroups.map(async ({ heading, commands }) => ({

@@ -7,9 +7,10 @@ import { join } from 'node:path';
 import manifest from '../package.json' with { type: 'json' };
 import { debianVersion } from '../packaging/debian.ts';
 import type { Command } from '../src/cli/command.ts';
-import { loadCommands } from '../src/cli/commands.ts';
-import { type Flag, type FlagName, flags } from '../src/config/flags.ts';
-import { variables } from '../src/config/postgres-location.ts';
+import { listedIn, loadCommands } from '../src/cli/command.ts';
+import { type Flag, type FlagName, flags } from '../src/cli/flags/flags.ts';
+import { variables } from '../src/cli/flags/postgres-location.ts';
+import { commandGroups } from '../src/commands.ts';
 import { openApiDocument } from '../src/contract/openapi.ts';
 import { operatorProblems } from '../src/contract/operator-problems.ts';
 import { type Problem, problems } from '../src/contract/problems.ts';
@@ -22,13 +23,13 @@ import architecture from './architecture.json' with { type: 'json' };
 const folder = join(import.meta.dirname, '../docs');
 
 /** What is in each part of `src/`, and which others it may import: `depcruise` holds the code to that. */
-const parts = Object.entries(architecture).map(([part, { holds, uses }]) => ({
+const parts = Object.entries(architecture).map(([part, { holds, ...rest }]) => ({
   part,
   holds,
-  uses: uses.split(' ').filter(Boolean),
+  uses: 'uses' in rest ? rest.uses.split(' ').filter(Boolean) : [],
 }));
 
-const commands = await loadCommands();
+const commands = await loadCommands(listedIn(commandGroups));
 const codes = Object.values<Problem>(problems).map(({ code }) => code);
 const ofOperators = Object.values<Problem>(operatorProblems);
 const isShared = ({ code }: Problem) => (codes as number[]).includes(code);
@@ -128,7 +129,7 @@ function partTable(): string {
  */
 function picture(): string {
   const isDrawn = (part: string) =>
-    !part.endsWith('.ts') || part === 'main.ts' || part === 'stores.ts';
+    !part.endsWith('.ts') || ['main.ts', 'commands.ts', 'store/engines.ts'].includes(part);
   const usesOf = new Map(
     parts.filter(({ part }) => isDrawn(part)).map(({ part, uses }) => [part, uses.filter(isDrawn)]),
   );

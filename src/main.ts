@@ -7,6 +7,7 @@ import type { Terminal } from './cli/command.ts';
 import { run } from './cli/run.ts';
 import { showSteps } from './cli/terminal/progress.ts';
 import { screenOf } from './cli/terminal/screen.ts';
+import { commandGroups } from './commands.ts';
 import { limits } from './limits.ts';
 
 // The launcher limits the young generation of the main thread. Other threads have their own limits.
@@ -115,7 +116,7 @@ const terminal: Terminal = {
   },
 };
 
-process.exitCode = await run(process.argv.slice(2), terminal);
+process.exitCode = await run(process.argv.slice(2), terminal, commandGroups);
 // Output that is not read keeps the process. Messages that are not read do not.
 await new Promise((resolve) => process.stdout.write('', resolve));
 // Such as a line of the log. `serve` calls `exit` when it has waited for long enough.

@@ -35,8 +35,8 @@ export const build = {
 
 /** The entry of each thread, in `src/`. The bundle of a thread has the name of the thread. */
 export const threadEntries = {
-  'http-thread': 'service/http-thread.ts',
-  'reader-thread': 'service/reader-thread.ts',
+  'http-thread': 'serve/http-thread.ts',
+  'reader-thread': 'serve/reader-thread.ts',
   'store-thread': 'store/sqlite/store-thread.ts',
   'task-thread': 'store/sqlite/task-thread.ts',
 } as const;
@@ -67,7 +67,7 @@ const moduleAssets: Readonly<Record<string, string>> = {
 /** Assets from folders of `src/`, by the folder in `assets/`. */
 const folderAssets: Readonly<Record<string, { folder: string; files: RegExp }>> = {
   console: { folder: 'ops/console/page/', files: /\.(html|css|svg|ts)$/ },
-  reference: { folder: 'api/reference/page/', files: /\.(css|ts)$/ },
+  reference: { folder: 'create/reference/page/', files: /\.(css|ts)$/ },
   completion: { folder: 'cli/completion/', files: /\.(bash|zsh|fish)$/ },
 };
 

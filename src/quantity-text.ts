@@ -56,3 +56,21 @@ export function isoTime(ms: number | undefined): string | null;
 export function isoTime(ms: number | undefined): string | null {
   return ms === undefined ? null : new Date(ms).toISOString();
 }
+
+export const unitsPerDay = { s: 86_400, m: 1_440, h: 24, d: 1 } as const;
+
+/** Without the burst, which `typedRate` adds if it is not the number of the rate. */
+export function rateText({
+  perDay,
+  burst,
+}: {
+  readonly perDay: number;
+  readonly burst: number;
+}): string {
+  const units = Object.entries(unitsPerDay);
+  const [unit, inDay = 1] =
+    units.find(([, many]) => perDay === burst * many) ??
+    units.find(([, many]) => perDay % many === 0) ??
+    [];
+  return `${perDay / inDay}/${unit}`;
+}

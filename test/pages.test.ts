@@ -6,7 +6,7 @@ import { limits } from '../src/limits.ts';
 import { sizeText } from '../src/quantity-text.ts';
 import { blocksOf, pages, readPage, root } from './helpers/pages.ts';
 
-/** `test/service/docs.test.ts` and, for the installation, `packaging/test/` run both. */
+/** `test/docs.test.ts` and, for the installation, `packaging/test/` run both. */
 const languagesRun = ['sh', 'js'];
 /** Files, queries and pictures. */
 const languagesOfNoCommand = 'caddy cron haproxy http ini json mermaid nginx sql text yaml'.split(
@@ -32,7 +32,7 @@ const notRun = {
       'export LITESTREAM_STORE=$PWD/data/plants.db LITESTREAM_REPLICA=file:///mnt/replica',
       'litestream restore -o restored.db file:///mnt/replica',
     ],
-  'an identity provider: test/service/jwt.test.ts runs the commands': [
+  'an identity provider: test/tokens/jwt.test.ts runs the commands': [
     'plant-store doctor --jwt-issuer https://login.example.org --jwt-audience plants',
     "plant-store plants list --created-by 'https://login.example.org 1b9d6bcd'",
   ],

@@ -1,7 +1,7 @@
-import type { Retention } from '../config/values.ts';
+import type { Retention } from '../cli/flags/values.ts';
 import { limits } from '../limits.ts';
 import type { PlantCount } from '../ops/metrics/plant-count.ts';
-import type { StoreIdentity } from '../store/identity.ts';
+import type { StoreIdentity } from '../store/tables/identity.ts';
 import { holdingKey, type Manifest } from './manifest.ts';
 import { type BackupInSeries, unkept } from './series.ts';
 

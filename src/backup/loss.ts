@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { numberText, plantsText } from '../quantity-text.ts';
 import { shellQuoted } from '../store/command-text.ts';
+import { commandFor, engineOf } from '../store/engines.ts';
 import type { StoreLocation } from '../store/location.ts';
-import { commandFor, engineOf } from '../stores.ts';
 import type { BackupInSeries } from './series.ts';
 
 /** The command that adds the plants of a file to a store, also while services run. */

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { isErrno, readSmallFileLater, UnfitFileError } from '../disk/files.ts';
 import { limits } from '../limits.ts';
 import type { StoreFigures } from '../store/inspection.ts';
+import { manifestEnding } from '../store/location.ts';
 
 export interface BackupFigures extends StoreFigures {
   readonly bytes: number;
@@ -29,8 +30,6 @@ export interface Manifest extends BackupFigures {
   /** `StoreIdentity.decidedAtMs` in ISO 8601. */
   readonly decidedAt?: string;
 }
-
-export const manifestEnding = '.manifest.json';
 
 export function manifestPath(backup: string): string {
   return `${backup}${manifestEnding}`;

@@ -1,8 +1,8 @@
 import { statSync } from 'node:fs';
 import { limits } from '../limits.ts';
+import { engineOf, openReader } from '../store/engines.ts';
 import { StoreError, StoreOpenError } from '../store/errors.ts';
 import type { StoreLocation } from '../store/location.ts';
-import { engineOf, openReader } from '../stores.ts';
 import type { Origin } from './lineage.ts';
 
 /** How its backups know a store. @throws StoreOpenError, StoreError */

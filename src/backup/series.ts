@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Retention } from '../config/values.ts';
+import type { Retention } from '../cli/flags/values.ts';
 import { compactTime } from '../disk/files.ts';
 import { limits } from '../limits.ts';
 import { type Manifest, manifestPath, readManifest } from './manifest.ts';

@@ -1,9 +1,12 @@
-import type { Setting } from '../config/command-line.ts';
-import type { Environment } from '../config/environment.ts';
-import type { FlagName, Values } from '../config/flags.ts';
+import type { Readable } from 'node:stream';
 import type { Standing } from '../store/inspection.ts';
-import type { Input } from '../transfer/import-source.ts';
+import type { Setting } from './flags/command-line.ts';
+import type { Environment } from './flags/environment.ts';
+import type { FlagName, Values } from './flags/flags.ts';
 import type { Style } from './terminal/screen.ts';
+
+/** A stream that counts the bytes read from it. */
+export type Input = Readable & { readonly bytesRead: number };
 
 export interface Terminal {
   readonly env: Environment;
@@ -65,6 +68,25 @@ export interface Definition<F extends FlagName = FlagName> {
 
 export interface Command extends Definition {
   readonly name: string;
+}
+
+/** A command whose module is loaded when needed: all modules take longer than many a command. */
+export interface ListedCommand {
+  readonly name: string;
+  load(): Promise<Command>;
+}
+
+export interface CommandGroup {
+  readonly heading: string;
+  readonly commands: readonly ListedCommand[];
+}
+
+export function listedIn(groups: readonly CommandGroup[]): ListedCommand[] {
+  return groups.flatMap((group) => group.commands);
+}
+
+export function loadCommands(listed: readonly ListedCommand[]): Promise<Command[]> {
+  return Promise.all(listed.map((one) => one.load()));
 }
 
 /** Types the values of a command by its flags. */

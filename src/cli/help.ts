@@ -1,22 +1,30 @@
-import { variableOf } from '../config/command-line.ts';
-import { type FlagName, flags } from '../config/flags.ts';
-import type { Command } from './command.ts';
-import { commandGroups, type ListedCommand, listedCommands, loadCommands } from './commands.ts';
+import {
+  type Command,
+  type CommandGroup,
+  type ListedCommand,
+  listedIn,
+  loadCommands,
+} from './command.ts';
+import { variableOf } from './flags/command-line.ts';
+import { type FlagName, flags } from './flags/flags.ts';
 import type { Style } from './terminal/screen.ts';
 import { hanging, wrapped } from './terminal/wrap.ts';
 
 type Show = (line: string, style?: Style) => unknown;
 
-/** @param family the commands to list, with the same first word; by default all */
+/** @param family the commands to list: all, or those with the same first word */
 export async function showProgramHelp(
   show: Show,
-  family: readonly ListedCommand[] = listedCommands,
+  groups: readonly CommandGroup[],
+  family: readonly ListedCommand[],
 ): Promise<void> {
   show('Plant Store: a store of plants behind one durable operation, POST /plants.');
   show('');
   show('Usage: plant-store COMMAND [flags]');
-  const usageChars = Math.max(...(await loadCommands()).map((known) => usage(known).length));
-  for (const { heading, commands } of commandGroups) {
+  const usageChars = Math.max(
+    ...(await loadCommands(listedIn(groups))).map((known) => usage(known).length),
+  );
+  for (const { heading, commands } of groups) {
     const listed = commands.filter((one) => family.some(({ name }) => name === one.name));
     if (listed.length === 0) continue;
     show('');

@@ -1,17 +1,26 @@
-import { demandKnownVariables, parseCommandLine } from '../config/command-line.ts';
-import type { FlagName } from '../config/flags.ts';
-import { suggestion } from '../config/suggestion.ts';
-import { UsageError } from '../config/values.ts';
 import { isSystemError } from '../disk/files.ts';
 import { build, version } from '../program.ts';
-import type { Command, Terminal } from './command.ts';
-import { type ListedCommand, listedCommands } from './commands.ts';
+import {
+  type Command,
+  type CommandGroup,
+  type ListedCommand,
+  listedIn,
+  type Terminal,
+} from './command.ts';
 import { complete, completeWord } from './completion/complete.ts';
+import { demandKnownVariables, parseCommandLine } from './flags/command-line.ts';
+import type { FlagName } from './flags/flags.ts';
+import { suggestion } from './flags/suggestion.ts';
+import { UsageError } from './flags/values.ts';
 
 /** Runs a command. @returns the exit code: 0 done, 1 failed, 2 wrong usage */
-export async function run(argv: readonly string[], terminal: Terminal): Promise<number> {
+export async function run(
+  argv: readonly string[],
+  terminal: Terminal,
+  groups: readonly CommandGroup[],
+): Promise<number> {
   try {
-    return await dispatch(argv, terminal);
+    return await dispatch(argv, terminal, groups);
   } catch (error) {
     terminal.showProgress('');
     if (error instanceof UsageError) {
@@ -30,22 +39,27 @@ export async function run(argv: readonly string[], terminal: Terminal): Promise<
 
 const expectedErrors = ['CommandError', 'StoreOpenError', 'StoreError'];
 
-async function dispatch(argv: readonly string[], terminal: Terminal): Promise<number> {
+async function dispatch(
+  argv: readonly string[],
+  terminal: Terminal,
+  groups: readonly CommandGroup[],
+): Promise<number> {
   const [first, second] = argv;
-  if (first === completeWord) return complete(argv.slice(1), terminal);
-  if (first === 'help') return dispatch([...argv.slice(1), '--help'], terminal);
-  const family = listedCommands.filter(({ name }) => name.startsWith(`${first} `));
+  const all = listedIn(groups);
+  if (first === completeWord) return complete(argv.slice(1), terminal, all);
+  if (first === 'help') return dispatch([...argv.slice(1), '--help'], terminal, groups);
+  const family = all.filter(({ name }) => name.startsWith(`${first} `));
   if (first === undefined || isHelp(first) || (family.length > 0 && isHelp(second))) {
     const { showProgramHelp } = await import('./help.ts');
     const show = first === undefined ? terminal.note : terminal.print;
-    await showProgramHelp(show, family.length > 0 ? family : undefined);
+    await showProgramHelp(show, groups, family.length > 0 ? family : all);
     return first === undefined ? 2 : 0;
   }
   if (first === '--version' || first === '-V') {
     terminal.print(second === '--json' ? JSON.stringify(build) : version);
     return 0;
   }
-  const listed = findCommand(argv, family);
+  const listed = findCommand(argv, all, family);
   const rest = argv.slice(listed.name.split(' ').length);
   if (rest.some(isHelp)) {
     const { showCommandHelp } = await import('./help.ts');
@@ -63,10 +77,12 @@ function isHelp(word: string | undefined): boolean {
   return word === '--help' || word === '-h';
 }
 
-function findCommand(argv: readonly string[], family: readonly ListedCommand[]): ListedCommand {
-  const found = listedCommands.find(
-    ({ name }) => name === argv.slice(0, name.split(' ').length).join(' '),
-  );
+function findCommand(
+  argv: readonly string[],
+  all: readonly ListedCommand[],
+  family: readonly ListedCommand[],
+): ListedCommand {
+  const found = all.find(({ name }) => name === argv.slice(0, name.split(' ').length).join(' '));
   if (found) return found;
   const [first = '', second] = argv;
   const help = '"plant-store --help" lists the commands';
@@ -78,7 +94,7 @@ function findCommand(argv: readonly string[], family: readonly ListedCommand[]):
     throw new UsageError(`${first} needs a second word: ${quoted.join(', ')}`);
   }
   const typed = family.length > 0 ? `${first} ${second}` : first;
-  const known = family.length > 0 ? names : firstWords;
+  const known = family.length > 0 ? names : all.map(({ name }) => name.replace(/ .*/, ''));
   const wayOut = suggestion(typed, known, help, (name) => `"plant-store ${name}"`);
   throw new UsageError(`there is no command ${JSON.stringify(typed)}; ${wayOut}`);
 }
@@ -87,8 +103,6 @@ function findCommand(argv: readonly string[], family: readonly ListedCommand[]):
 function withoutSecrets(typed: string): string {
   return typed.replace(/(?<=:\/\/|\bps_).+/s, '…');
 }
-
-const firstWords = [...new Set(listedCommands.map(({ name }) => name.replace(/ .*/, '')))];
 
 function checkPositionals(
   { name, positionals: expected }: Command,

@@ -1,6 +1,6 @@
-import type { RequestCounts } from '../access/tally.ts';
 import type { ProblemName } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
+import type { RequestCounts } from '../tokens/tally.ts';
 import { byOutcome, outcomes } from './metrics/samples.ts';
 
 /** Since the start. Requests of a revoked or expired token are refusals with `tokenInvalid`. */

@@ -2,8 +2,8 @@ import { Agent, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { newPlantLine } from '../contract/plant.ts';
 import { limits } from '../limits.ts';
+import { openReader } from '../store/engines.ts';
 import type { StoreLocation } from '../store/location.ts';
-import { openReader } from '../stores.ts';
 import {
   acknowledgedBelow,
   acknowledgedInAll,

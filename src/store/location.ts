@@ -54,6 +54,9 @@ export const sqliteCompanions = ['-wal', '-shm', '-journal'];
 /** Ending of the file with notes about failed syncs, beside a store. */
 export const syncNotesEnding = '-sync';
 
+/** Ending of the manifest of a backup. */
+export const manifestEnding = '.manifest.json';
+
 export const firstTokenName = 'first-start.token';
 
 /** The location as a URL without a password, with the parameters that lead to the store. */

@@ -1,7 +1,13 @@
 import type { Place } from './plant-search.ts';
 import type { CopiedPlant, CountedMatches, PlantMatch, StoredPlant } from './plants.ts';
-import { run, type Statement, type Steps } from './steps.ts';
-import { fixedTokenId, fixedTokenName, forgottenName, importId, importName } from './tokens.ts';
+import { run, type Statement, type Steps } from './tables/steps.ts';
+import {
+  fixedTokenId,
+  fixedTokenName,
+  forgottenName,
+  importId,
+  importName,
+} from './tables/tokens.ts';
 
 /* What the statements that read plants have in common in both engines. */
 

@@ -1,6 +1,6 @@
 import { commandOn } from './command-text.ts';
 import { StoreOpenError } from './errors.ts';
-import { namesOfNoToken } from './tokens.ts';
+import { namesOfNoToken } from './tables/tokens.ts';
 
 /** The version of the tables that this program makes, in both engines. */
 export const schemaVersion = 11;

@@ -1,8 +1,8 @@
 import type { Worker } from 'node:worker_threads';
 import type { Measures, writerLayout } from '../threads/measures.ts';
-import type { StoreIdentity } from './identity.ts';
 import type { CopiedPlant, PlantReader, PlantToCreate, Settlement } from './plants.ts';
-import type { TableReader, TableWriter } from './small-tables.ts';
+import type { StoreIdentity } from './tables/identity.ts';
+import type { TableReader, TableWriter } from './tables/tables.ts';
 
 /** Reads a store, also while services run on it. Closing it twice is safe. */
 export interface StoreReader extends PlantReader, TableReader, AsyncDisposable {

@@ -11,7 +11,7 @@ import type {
   Settlement,
 } from '../store/plants.ts';
 import type { Store } from '../store/store.ts';
-import { forgottenId } from '../store/tokens.ts';
+import { forgottenId } from '../store/tables/tokens.ts';
 import { createAtLast } from './retry.ts';
 
 export interface IdSample {

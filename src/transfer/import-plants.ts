@@ -5,7 +5,7 @@ import { limits } from '../limits.ts';
 import { StoreError } from '../store/errors.ts';
 import type { Settlement } from '../store/plants.ts';
 import type { Store } from '../store/store.ts';
-import { importId } from '../store/tokens.ts';
+import { importId } from '../store/tables/tokens.ts';
 import type { Entry, PlantFileReader } from './format.ts';
 import type { RawRecord } from './record-cutter.ts';
 import { createAtLast } from './retry.ts';

@@ -1,12 +1,10 @@
 import { createReadStream, statSync } from 'node:fs';
 import { PassThrough, pipeline, type Readable } from 'node:stream';
 import { createGunzip, createZstdDecompress } from 'node:zlib';
+import type { Input } from '../cli/command.ts';
 import { limits } from '../limits.ts';
 import { FileError } from './format.ts';
 import type { Compression } from './formats.ts';
-
-/** A stream that counts the bytes read from it. */
-export type Input = Readable & { readonly bytesRead: number };
 
 /** Decompressed, without byte order mark. @throws FileError, errors of the file system */
 export function openSource(file: string | Input, compression: Compression | undefined) {

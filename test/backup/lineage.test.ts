@@ -10,7 +10,7 @@ import {
 } from '../../src/backup/lineage.ts';
 import type { BackupFigures } from '../../src/backup/manifest.ts';
 import { type BackupInSeries, nextInSeries } from '../../src/backup/series.ts';
-import { retention } from '../../src/config/values.ts';
+import { retention } from '../../src/cli/flags/values.ts';
 import { seededRandom } from '../torture/workload.ts';
 
 /*

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { openStore } from '../../src/store/engines.ts';
 import { StoreError } from '../../src/store/errors.ts';
-import { openStore } from '../../src/stores.ts';
 import { type Citus, startCitus } from '../helpers/citus.ts';
 import { diagnose } from '../helpers/diagnosis.ts';
 import { keepCreating } from '../helpers/load.ts';

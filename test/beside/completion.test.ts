@@ -3,11 +3,12 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, type TestContext, test } from 'node:test';
-import { loadCommands } from '../../src/cli/commands.ts';
+import { listedIn, loadCommands } from '../../src/cli/command.ts';
+import { commandGroups } from '../../src/commands.ts';
 import { programInShell, runProgram, temporaryFolder } from '../helpers/program.ts';
 import { skipVisibly } from '../helpers/skips.ts';
 
-const commands = await loadCommands();
+const commands = await loadCommands(listedIn(commandGroups));
 
 /**
  * A folder with the store that is the default, with two tokens, and with the program as it is once

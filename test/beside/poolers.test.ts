@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { openStore } from '../../src/stores.ts';
+import { openStore } from '../../src/store/engines.ts';
 import {
   type PoolerName,
   type PoolerSettings,

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { issueToken } from '../../src/access/issue-token.ts';
-import { openOpaqueTokens } from '../../src/access/opaque-tokens.ts';
-import { Tally } from '../../src/access/tally.ts';
 import type { Store } from '../../src/store/store.ts';
-import type { Rate, Role } from '../../src/store/tokens.ts';
+import type { Rate, Role } from '../../src/store/tables/tokens.ts';
+import { issueToken } from '../../src/tokens/issue-token.ts';
+import { openOpaqueTokens } from '../../src/tokens/opaque-tokens.ts';
+import { Tally } from '../../src/tokens/tally.ts';
 
 /** The access by the tokens of a store, in one thread, but for what `more` changes. */
 export function openTokens(

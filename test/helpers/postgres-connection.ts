@@ -1,10 +1,10 @@
 import type { TestContext } from 'node:test';
-import { postgresLocation } from '../../src/config/postgres-location.ts';
+import { postgresLocation } from '../../src/cli/flags/postgres-location.ts';
+import { openStore } from '../../src/store/engines.ts';
 import type { PostgresLocation } from '../../src/store/location.ts';
 import type { Connection } from '../../src/store/postgres/connection.ts';
 import { openConnector } from '../../src/store/postgres/connector.ts';
 import { queryOn } from '../../src/store/postgres/transaction.ts';
-import { openStore } from '../../src/stores.ts';
 
 export const statementMs = 70_000;
 

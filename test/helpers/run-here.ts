@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Terminal } from '../../src/cli/command.ts';
 import { run } from '../../src/cli/run.ts';
+import { commandGroups } from '../../src/commands.ts';
 import { besideOthers, type Ended, storeText } from './program.ts';
 
 /**
@@ -15,7 +16,7 @@ export async function runHere(
   changes: Partial<Terminal> = {},
 ): Promise<Ended> {
   const printed = { stdout: '', stderr: '' };
-  const code = await run(args, {
+  const terminal: Terminal = {
     env: { ...besideOthers, ...env },
     print: (line) => void (printed.stdout += `${line}\n`),
     write: (text) => void (printed.stdout += text),
@@ -34,7 +35,8 @@ export async function runHere(
     exit: () => assert.fail('the command ends its process'),
     endBy: () => assert.fail('the command ends its process'),
     ...changes,
-  });
+  };
+  const code = await run(args, terminal, commandGroups);
   return { code, ...printed };
 }
 

@@ -1,8 +1,8 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
+import { openStore } from '../../src/store/engines.ts';
 import { openForWriting } from '../../src/store/sqlite/database.ts';
 import type { Store } from '../../src/store/store.ts';
-import { openStore } from '../../src/stores.ts';
 import type { Owner } from './program.ts';
 import { storePath } from './program.ts';
 

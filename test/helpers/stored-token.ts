@@ -1,6 +1,6 @@
-import { storeLocation } from '../../src/config/store-location.ts';
+import { storeLocation } from '../../src/cli/flags/store-location.ts';
 import { limits } from '../../src/limits.ts';
-import { openStore } from '../../src/stores.ts';
+import { openStore } from '../../src/store/engines.ts';
 import { issued, type Wish } from './access.ts';
 import { storeText } from './program.ts';
 

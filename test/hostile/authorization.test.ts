@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { generateToken } from '../../src/access/opaque-tokens.ts';
 import { type ProblemName, problems } from '../../src/contract/problems.ts';
 import { limits } from '../../src/limits.ts';
+import { generateToken } from '../../src/tokens/opaque-tokens.ts';
 import { inReverse, startServer, storePath } from '../helpers/program.ts';
 import { assertRefusal, type RawReply } from '../helpers/raw.ts';
 import { alterStore, storedPlants } from '../helpers/store-file.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createHealth } from '../../src/ops/health/health.ts';
-import { watchStore } from '../../src/service/store-watch.ts';
+import { watchStore } from '../../src/telemetry/store-watch.ts';
 
 test('readiness tells the state of the store after the disk has answered', async () => {
   const disk = Promise.withResolvers<undefined>();

@@ -16,7 +16,7 @@ import type {
   RefusedRotation,
   RotatedToken,
   TokenRecord,
-} from '../../src/store/tokens.ts';
+} from '../../src/store/tables/tokens.ts';
 import type { Owner } from '../helpers/program.ts';
 
 /** What every store must do. `open` gives a new and empty store. */

@@ -1,7 +1,6 @@
-import { parseCommandLine } from '../../config/command-line.ts';
-import { type Flag, type FlagName, flags } from '../../config/flags.ts';
-import type { Command, Terminal } from '../command.ts';
-import { listedCommands, loadCommands } from '../commands.ts';
+import { type Command, type ListedCommand, loadCommands, type Terminal } from '../command.ts';
+import { parseCommandLine } from '../flags/command-line.ts';
+import { type Flag, type FlagName, flags } from '../flags/flags.ts';
 
 /** What the scripts of the shells call, with all words before the cursor. */
 export const completeWord = '__complete';
@@ -11,18 +10,26 @@ type Candidate = readonly [word: string, help?: string];
 const files: Candidate = [':files'];
 
 /** Prints the candidates for the last word, each with a tab and its meaning. */
-export async function complete(words: readonly string[], { print }: Terminal): Promise<number> {
+export async function complete(
+  words: readonly string[],
+  { print }: Terminal,
+  all: readonly ListedCommand[],
+): Promise<number> {
   const last = words.at(-1) ?? '';
-  for (const candidate of await candidates(words.slice(0, -1), last)) {
+  for (const candidate of await candidates(words.slice(0, -1), last, all)) {
     if (candidate === files || candidate[0].startsWith(last)) print(candidate.join('\t'));
   }
   return 0;
 }
 
-async function candidates(words: readonly string[], last: string): Promise<readonly Candidate[]> {
+async function candidates(
+  words: readonly string[],
+  last: string,
+  all: readonly ListedCommand[],
+): Promise<readonly Candidate[]> {
   const before = words[0] === 'help' ? words.slice(1) : words;
-  const listed = listedCommands.find(({ name }) => `${before.join(' ')} `.startsWith(`${name} `));
-  if (listed === undefined) return nextWords(before);
+  const listed = all.find(({ name }) => `${before.join(' ')} `.startsWith(`${name} `));
+  if (listed === undefined) return nextWords(before, all);
   const known = await listed.load();
   const args = before.slice(known.name.split(' ').length);
   const [, inLast] = /^--([a-z-]+)=/.exec(last) ?? [];
@@ -37,9 +44,12 @@ async function candidates(words: readonly string[], last: string): Promise<reado
 }
 
 /** The first words of all commands, or the second words after `token` or `plants`. */
-async function nextWords(before: readonly string[]): Promise<Candidate[]> {
+async function nextWords(
+  before: readonly string[],
+  all: readonly ListedCommand[],
+): Promise<Candidate[]> {
   const begun = await loadCommands(
-    listedCommands.filter(({ name }) => name.startsWith([...before, ''].join(' '))),
+    all.filter(({ name }) => name.startsWith([...before, ''].join(' '))),
   );
   const byWord = Map.groupBy(begun, ({ name }) => name.split(' ')[before.length] ?? '');
   return [...byWord].map(([word, some]) => [

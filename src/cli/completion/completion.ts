@@ -1,6 +1,6 @@
-import { UsageError } from '../../config/values.ts';
 import { readAsset } from '../../program.ts';
 import { command } from '../command.ts';
+import { UsageError } from '../flags/values.ts';
 
 const shells = ['bash', 'zsh', 'fish'];
 

@@ -1,7 +1,7 @@
 import type { WriteStream } from 'node:tty';
 import { styleText } from 'node:util';
-import type { Environment } from '../../config/environment.ts';
 import { escaped } from '../../contract/excerpt.ts';
+import type { Environment } from '../flags/environment.ts';
 
 export type Style = 'heading' | 'good' | 'warning' | 'bad';
 

@@ -1,8 +1,8 @@
-import { expiresSoon } from '../../access/opaque-tokens.ts';
 import { type ProblemName, problems } from '../../contract/problems.ts';
 import { limits } from '../../limits.ts';
 import { distanceText, isoTime, numberText } from '../../quantity-text.ts';
-import type { TokenRecord } from '../../store/tokens.ts';
+import type { TokenRecord } from '../../store/tables/tokens.ts';
+import { expiresSoon } from '../../tokens/opaque-tokens.ts';
 import type { LastRun, Matter, Overview } from '../contract.ts';
 import { refusedIn, type TokenFigureTable } from '../token-figures.ts';
 

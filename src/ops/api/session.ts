@@ -1,6 +1,6 @@
-import { rateLimiterIn, rateLimitMemory } from '../../access/rate-limit.ts';
-import type { Sessions } from '../../access/sessions.ts';
 import { limits } from '../../limits.ts';
+import { rateLimiterIn, rateLimitMemory } from '../../tokens/rate-limit.ts';
+import type { Sessions } from '../../tokens/sessions.ts';
 import { type Answer, fieldOf, type Handler, type OperatorRequest } from '../answer.ts';
 import type { Credentials, Session } from '../contract.ts';
 import { answerJson, noContent, refuse, type Unchecked, withJson } from './json.ts';

@@ -1,3 +1,7 @@
+import { limits } from '../../limits.ts';
+import { isoTime, rateText } from '../../quantity-text.ts';
+import type { TableReader, TableWriter } from '../../store/tables/tables.ts';
+import { type Role, roles, type TokenRecord } from '../../store/tables/tokens.ts';
 import {
   actorText,
   issueToken,
@@ -6,13 +10,8 @@ import {
   rotateToken,
   type TokenWish,
   tokenNameRule,
-} from '../../access/issue-token.ts';
-import { expiresSoon, isInForce, tokenState } from '../../access/opaque-tokens.ts';
-import { rateText } from '../../access/rate-limit.ts';
-import { limits } from '../../limits.ts';
-import { isoTime } from '../../quantity-text.ts';
-import type { TableReader, TableWriter } from '../../store/small-tables.ts';
-import { type Role, roles, type TokenRecord } from '../../store/tokens.ts';
+} from '../../tokens/issue-token.ts';
+import { expiresSoon, isInForce, tokenState } from '../../tokens/opaque-tokens.ts';
 import type { Handler } from '../answer.ts';
 import type {
   CreatedToken,

@@ -1,7 +1,7 @@
 import { limits } from '../../limits.ts';
-import type { BackupRecord, TableReader } from '../../store/small-tables.ts';
 import type { SharedStore } from '../../store/store.ts';
-import type { TokenRecord } from '../../store/tokens.ts';
+import type { BackupRecord, TableReader } from '../../store/tables/tables.ts';
+import type { TokenRecord } from '../../store/tables/tokens.ts';
 import type { httpThreadLayout, Measures, writerLayout } from '../../threads/measures.ts';
 import type { Backup, LastRun, StoreSizes } from '../contract.ts';
 import type { Health } from '../health/health.ts';

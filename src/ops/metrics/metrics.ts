@@ -1,7 +1,7 @@
-import { isUsedSinceRotation } from '../../access/opaque-tokens.ts';
 import { problemNames, problems } from '../../contract/problems.ts';
 import { version } from '../../program.ts';
 import { distributionOf, plantsBounds, secondsBounds, sumOf } from '../../threads/measures.ts';
+import { isUsedSinceRotation } from '../../tokens/opaque-tokens.ts';
 import type { Figures } from './figures.ts';
 import { byOutcome, createsOf, outcomes } from './samples.ts';
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { limits } from '../../limits.ts';
-import type { BackupRecord } from '../../store/small-tables.ts';
+import type { BackupRecord } from '../../store/tables/tables.ts';
 import type { ReaderThread } from '../reader.ts';
 
 /** @returns how many plants the backup lacks; undefined if the count does not tell */

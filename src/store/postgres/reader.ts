@@ -2,7 +2,6 @@ import { limits } from '../../limits.ts';
 import { numberText } from '../../quantity-text.ts';
 import { commandOn } from '../command-text.ts';
 import { StoreError, StoreOpenError } from '../errors.ts';
-import { readIdentity, type StoreIdentity } from '../identity.ts';
 import { figuresOf, type Inspection, type OnProgress } from '../inspection.ts';
 import { type PostgresLocation, postgresText } from '../location.ts';
 import {
@@ -18,9 +17,10 @@ import {
 import { searchesIn } from '../plant-search.ts';
 import type { PlantSnapshot } from '../plants.ts';
 import { schemaVersion } from '../schema-version.ts';
-import { reads } from '../small-tables.ts';
-import { callsOf } from '../steps.ts';
 import type { StoreReader } from '../store.ts';
+import { readIdentity, type StoreIdentity } from '../tables/identity.ts';
+import { callsOf } from '../tables/steps.ts';
+import { reads } from '../tables/tables.ts';
 import { type Connector, openConnector } from './connector.ts';
 import {
   DATA_CORRUPTED,

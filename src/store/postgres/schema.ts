@@ -1,6 +1,6 @@
 import { StoreOpenError } from '../errors.ts';
-import { newIdentity } from '../identity.ts';
 import { type ReleasedVersions, schemaVersion, unknownVersion } from '../schema-version.ts';
+import { newIdentity } from '../tables/identity.ts';
 import { INSUFFICIENT_PRIVILEGE, isMadeByOthers, sqlState, UNDEFINED_TABLE } from './errors.ts';
 import { schemaDifference } from './schema-comparison.ts';
 import { inTransaction, type Query } from './transaction.ts';

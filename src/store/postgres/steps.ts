@@ -1,4 +1,4 @@
-import type { Row, Steps } from '../steps.ts';
+import type { Row, Steps } from '../tables/steps.ts';
 import type { Query } from './transaction.ts';
 import { inTransaction } from './transaction.ts';
 

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { limits } from '../../limits.ts';
-import { newIdentity } from '../identity.ts';
 import type { PostgresLocation } from '../location.ts';
 import { schemaVersion, tokenUpgrade, versionOfTwo } from '../schema-version.ts';
+import { newIdentity } from '../tables/identity.ts';
 import { openConnector } from './connector.ts';
 import {
   DEADLOCK_DETECTED,

@@ -1,6 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { limits } from '../../limits.ts';
-import { readIdentity, type StoreIdentity } from '../identity.ts';
 import {
   allOf,
   countPlants,
@@ -16,9 +15,10 @@ import {
 import { searchesIn } from '../plant-search.ts';
 import type { CopiedPlant, PlantSnapshot } from '../plants.ts';
 import { schemaVersion } from '../schema-version.ts';
-import { reads } from '../small-tables.ts';
-import { callsOf, type Steps } from '../steps.ts';
 import type { StoreReader } from '../store.ts';
+import { readIdentity, type StoreIdentity } from '../tables/identity.ts';
+import { callsOf, type Steps } from '../tables/steps.ts';
+import { reads } from '../tables/tables.ts';
 import { demandNewestFile, openForReading } from './database.ts';
 import { withStoreErrors } from './errors.ts';
 import {

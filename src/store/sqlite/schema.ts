@@ -3,8 +3,8 @@ import { DatabaseSync } from 'node:sqlite';
 import { shellQuoted } from '../command-text.ts';
 import type { FoundTriggers } from '../engine.ts';
 import { StoreOpenError } from '../errors.ts';
-import { newIdentity } from '../identity.ts';
 import { type ReleasedVersions, schemaVersion, unknownVersion } from '../schema-version.ts';
+import { newIdentity } from '../tables/identity.ts';
 
 /** Marks the file as a plant store in its header: "Plnt". */
 export const applicationId = 0x506c6e74;

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { Result, Statement, Steps } from '../steps.ts';
+import type { Result, Statement, Steps } from '../tables/steps.ts';
 
 export function runSteps<T>(db: DatabaseSync, steps: Steps<T>): T {
   let next = steps.next();

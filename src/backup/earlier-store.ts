@@ -1,0 +1,72 @@
+import { join, resolve } from 'node:path';
+import { CommandError } from '../cli/command.ts';
+import type { Values } from '../cli/flags/flags.ts';
+import { isSystemError } from '../disk/files.ts';
+import { plantsText } from '../quantity-text.ts';
+import { shellQuoted } from '../store/command-text.ts';
+import { commandFor, engineOf } from '../store/engines.ts';
+import type { StoreLocation } from '../store/location.ts';
+import { backupsOf } from './lineage.ts';
+import { placeOf } from './origin.ts';
+import { type BackupInSeries, listBackups } from './series.ts';
+
+/** Where there is no store. @throws CommandError if none is to be made */
+export async function demandNewStore({
+  store,
+  'new-store': choice,
+  'backup-to': backups,
+}: Values<'store' | 'new-store' | 'backup-to'>): Promise<void> {
+  const { name, setTracesAside } = engineOf(store);
+  if (choice === 'yes') return setTracesAside();
+  const found = await earlierStore(store, backups);
+  if (choice === 'never' && found === undefined)
+    throw new CommandError(
+      `there is no store at ${name}, and --new-store never makes none; mount its disk, or make ` +
+        'the first store with --new-store auto',
+    );
+  if (found === undefined) return;
+  throw new CommandError(
+    `${found.says}; ${found.remedy}; or begin with an empty store, once: --new-store yes`,
+  );
+}
+
+/**
+ * What tells that an earlier store was at the place of a missing one, and how to bring it back: two
+ * clauses.
+ *
+ * @param backups the folder of the scheduled backups
+ * @returns undefined without a trace
+ */
+export async function earlierStore(
+  location: StoreLocation,
+  backups: string | undefined,
+): Promise<{ readonly says: string; readonly remedy: string } | undefined> {
+  const { name, file, wholeText, traces: tracesBeside } = engineOf(location);
+  const beside = await tracesBeside();
+  const inBackups = backups === undefined ? [] : await tracesIn(resolve(backups), location);
+  const traces = [...inBackups, ...beside.map(({ says }) => says)];
+  if (traces.length === 0) return undefined;
+  const source = inBackups.length === 0 ? 'BACKUP' : shellQuoted(resolve(`${backups}`));
+  // It is newer than any backup.
+  const [saved] = beside.flatMap((trace) => trace.saved ?? []);
+  const copy = `"plant-store copy ${shellQuoted(`sqlite:${saved}`)} ${shellQuoted(wholeText)}"`;
+  const check = file ? 'mount its disk if it is not mounted' : 'check the URL of the database';
+  return {
+    says: `there is no store at ${name}, and there was one: ${traces.join('; ')}`,
+    remedy: `${check}, or bring the store back with ${saved ? copy : commandFor(location, `restore ${source}`)}`,
+  };
+}
+
+/** A disk of backups that is away tells nothing, and keeps no service from its start. */
+async function tracesIn(folder: string, location: StoreLocation): Promise<string[]> {
+  const all = await listBackups(folder).catch((error) => {
+    if (!isSystemError(error)) throw error;
+    return [];
+  });
+  const plantsIn = ({ manifest }: BackupInSeries) => manifest?.plants ?? 0;
+  const [fullest] = backupsOf(placeOf(location), all).toSorted(
+    (one, other) => plantsIn(other) - plantsIn(one),
+  );
+  if (fullest === undefined || plantsIn(fullest) === 0) return [];
+  return [`${join(folder, fullest.file)} is a backup of it with ${plantsText(plantsIn(fullest))}`];
+}

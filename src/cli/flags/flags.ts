@@ -1,0 +1,316 @@
+import { limits } from '../../limits.ts';
+import { engineOf } from '../../store/engines.ts';
+import { defaultStorePath, type StoreLocation } from '../../store/location.ts';
+import { roles } from '../../store/tables/tokens.ts';
+import type { Environment } from './environment.ts';
+import { storeLocation } from './store-location.ts';
+import {
+  basePath,
+  columnTitles,
+  duration,
+  durationMsMax,
+  hostNames,
+  integer,
+  issuers,
+  oneOf,
+  onOff,
+  origins,
+  orWord,
+  orZero,
+  otlpEndpoint,
+  pastTime,
+  rate,
+  retention,
+  scopeToken,
+  text,
+} from './values.ts';
+
+interface FlagTexts<T> {
+  readonly help: string;
+  /** Who needs the flag, and when: one sentence. A flag without such a sentence is removed. */
+  readonly need: string;
+  /** An empty variable is no error, and counts as none. */
+  readonly emptyVariableUnsets?: boolean;
+  /** Shows a value without its password. */
+  show?(value: T): string;
+  /** All values, if they are words; a word that ends with `=` begins a value. */
+  readonly choices?: readonly string[];
+  /** The flag may be given several times. `parse` gets the values as lines. */
+  readonly isRepeated?: boolean;
+}
+
+export interface Flag<T, D extends string | undefined = string | undefined> extends FlagTexts<T> {
+  /** Stands for the value in the help. Empty for a switch, which has no value. */
+  readonly placeholder: string;
+  /** @throws UsageError with the rest of a sentence that starts with the flag's name */
+  readonly parse: (text: string, env: Environment) => T;
+  /** As typed. Undefined if the flag has no value when it is left out. */
+  readonly default: D;
+}
+
+const formatNames = ['ndjson', 'csv'] as const;
+
+const textOf = (location: StoreLocation) => engineOf(location).text;
+
+export const flags = {
+  host: withDefault('ADDRESS', text, '127.0.0.1', {
+    help: 'address to listen on',
+    need: 'For clients on other machines: 0.0.0.0, or one address of this machine.',
+  }),
+  port: withDefault('PORT', integer(0, 65_535), '8080', {
+    help: 'port to listen on; 0 takes any free port',
+    need: 'For a machine on which another program has the port 8080, and for tests (0).',
+  }),
+  'http-threads': withDefault('N', orWord('auto', integer(1, 64)), 'auto', {
+    help: 'threads that answer requests, or auto: one less than the cores, from 1 to 4',
+    need: 'For a machine with other programs, or for cores that stay idle under full load.',
+  }),
+  'reuse-port': toggle({
+    help: 'share the port with a running service, to replace it without downtime',
+    need: 'For an upgrade on one machine without a load balancer.',
+  }),
+  'tls-certificate': optional('FILE', text, {
+    help: 'PEM file with the certificate of the service; encrypts connections with --tls-key',
+    need: 'For encrypted connections without a proxy.',
+  }),
+  'tls-key': optional('FILE', text, {
+    help: 'PEM file with the private key of --tls-certificate',
+    need: 'For encrypted connections without a proxy.',
+  }),
+  'ops-tls-certificate': optional('FILE', text, {
+    help: 'PEM file with the certificate of the port for operators',
+    need: 'For a console or a Prometheus that connect over a network without a tunnel.',
+  }),
+  'ops-tls-key': optional('FILE', text, {
+    help: 'PEM file with the private key of --ops-tls-certificate',
+    need: 'For a console or a Prometheus that connect over a network without a tunnel.',
+  }),
+  store: withDefault('STORE', storeLocation, `sqlite:${defaultStorePath}`, {
+    help: 'the store: sqlite:PATH or postgres://…',
+    need: 'For a store at a fixed path, whatever the working directory, or in a database.',
+    show: textOf,
+  }),
+  'new-store': choice(['auto', 'never', 'yes'], 'auto', {
+    help:
+      'make a missing store: auto makes none beside traces of an earlier one; with backup, yes ' +
+      'gives up the plants that only earlier backups have',
+    need: 'For a disk that may not be mounted (never), and for a loss that is accepted (yes).',
+  }),
+  'database-connections': withDefault('N', orWord('auto', integer(3, 1_000)), 'auto', {
+    help: 'connections to the database at most, or auto: 4 for each thread, and 1 for the console',
+    need: 'For many nodes on one database, whose connections have to last for all.',
+  }),
+  'accept-lost-commits': toggle({
+    help: 'use a database that loses stored plants in a crash (fsync off)',
+    need: 'For tests on such a database, never for plants that matter.',
+  }),
+  'min-standbys': withDefault('N', integer(0, 100), '0', {
+    help: 'synchronous standbys that a database has to wait for; with fewer, creates get 503',
+    need: 'For a cluster that goes on without standbys, where a 200 would mean less meanwhile.',
+  }),
+  against: optional('BACKUP', text, {
+    help: 'a backup, or a folder of backups; the store must hold all plants of the backup',
+    need: 'For damage that SQLite cannot see, such as a flipped bit in a name.',
+  }),
+  'ops-host': withDefault('ADDRESS', text, '127.0.0.1', {
+    help: 'address of the port for operators; other machines reach any but a loopback address',
+    need: 'For a Prometheus, a health check or a browser on another machine.',
+  }),
+  'ops-port': withDefault('PORT', orWord('off', integer(0, 65_535)), '8081', {
+    help: 'port for operators (health, metrics, console), or off',
+    need: 'For a second service on the machine, or where operators use the command line only.',
+  }),
+  'ops-names': optional('NAMES', hostNames, {
+    help: 'host names of the console besides localhost, such as ops.example.org,ops',
+    need: 'For a console that browsers reach by a name; requests for other names are refused.',
+  }),
+  'base-path': withDefault('PATH', basePath, '/', {
+    help: 'path before /plants',
+    need: 'For a proxy that serves several programs and forwards paths unchanged.',
+  }),
+  'cors-origins': optional('ORIGINS', origins, {
+    help: 'origins of web pages that may call the service, such as https://app.example.org, or *',
+    need: 'For a web page that creates plants from the browser of its user.',
+  }),
+  'token-file': optional('FILE', text, {
+    help: 'file with a fixed token that may create plants; an empty variable means no file',
+    need: 'For containers that mount secrets as files.',
+    // The unit and the image set the variable. Kubernetes cannot remove a variable of an image.
+    emptyVariableUnsets: true,
+  }),
+  'jwt-issuer': optional('URLS', issuers, {
+    help: 'identity providers of accepted JWTs, such as https://login.example.org',
+    need: 'For clients that have tokens of an identity provider.',
+    show: (list) => list.join(),
+  }),
+  'jwt-audience': optional('NAME', text, {
+    help: 'the audience (aud) that a JWT must name: this service, at the provider',
+    need: 'Required by --jwt-issuer: tokens for other services are refused.',
+  }),
+  'jwt-scope': optional('SCOPE', scopeToken, {
+    help: 'the scope that a JWT must have to create plants, such as plants:create',
+    need: 'For a provider that gives tokens for the audience to clients that only read.',
+  }),
+  'jwt-type': choice(['at+jwt', 'jwt'], 'at+jwt', {
+    help: 'the type (typ) that a JWT must have; jwt also takes JWT or no type',
+    need: 'For an identity provider that does not mark its access tokens as RFC 9068 asks for.',
+  }),
+  'jwt-rate': optional('RATE', rate, {
+    help: 'creates of each subject of an identity provider to each node, such as 60/m or 100/s:500',
+    need: 'For clients with JWTs that could crowd out other clients.',
+  }),
+  'body-limit': withDefault(
+    'BYTES',
+    integer(1_024, limits.store.queueBytesMax / 2),
+    `${limits.http.bodyBytesMax}`,
+    {
+      help: 'largest request body, or plant in a file',
+      need: 'For plants with longer texts, or to refuse large bodies earlier.',
+    },
+  ),
+  'commit-timeout': withDefault(
+    'TIME',
+    duration(limits.store.commitMsMax),
+    `${limits.store.commitMs / 1_000}s`,
+    {
+      help: 'time for a plant to be stored; then the client gets 503',
+      need: 'For a disk or database that stalls for longer, or clients with shorter time-outs.',
+    },
+  ),
+  'backup-to': optional('FOLDER', text, {
+    help: 'folder, best on another disk, for verified backups at regular times',
+    need: 'For backups without a timer of the system.',
+  }),
+  'backup-every': withDefault('TIME', duration(durationMsMax), '1h', {
+    help: 'interval of the backups in --backup-to',
+    need: 'For more or fewer plants that a lost disk would take.',
+  }),
+  'backup-keep': withDefault('RULES', retention, '24h:1h,30d:1d,1y:1w', {
+    help: 'backups to keep, as in backup --keep',
+    need: 'For a smaller disk, or a longer history.',
+  }),
+  'otlp-endpoint': optional('URL', otlpEndpoint, {
+    help: 'collector (OTLP over HTTP) of the spans of creates, such as http://localhost:4318',
+    need: 'For clients that send traces: a trace then also shows what the service did.',
+    show: (url) => url,
+  }),
+  'log-level': choice(['debug', 'info', 'warn', 'error'], 'info', {
+    help: 'lowest level to log',
+    need: 'For every refused request (debug), or a log of troubles only (warn).',
+  }),
+  'log-format': choice(['auto', 'json', 'text'], 'auto', {
+    help: 'auto is text on a terminal, and JSON elsewhere',
+    need: 'For people who read the log from a file, or programs that read a terminal.',
+  }),
+  role: choice(roles, 'create', {
+    help: 'what the token allows: to create plants, or to operate the service',
+    need: 'For operators who sign in to the console.',
+  }),
+  rate: optional('RATE', orWord('none', rate), {
+    help: 'creates of the token to each node, such as 60/m, or 100/s:500 (500 at once); or none',
+    need: 'For a client that could crowd out other clients.',
+  }),
+  expires: optional('TIME', duration(durationMsMax), {
+    help: 'how long the secret is valid, such as 90d; by default until revoked, or as before',
+    need: 'For access that has to end by itself.',
+  }),
+  grace: withDefault('TIME', orZero(duration(limits.access.rotationGraceMsMax)), '24h', {
+    help: 'how long the secret before stays in force, such as 24h; 0 ends it at once',
+    need: 'For clients that take longer to get the new secret, or a secret that has leaked (0).',
+  }),
+  tag: optional('TAG', (tag) => tag, {
+    help: 'only plants with exactly this tag',
+    need: 'For the plants of one tag.',
+  }),
+  'name-contains': optional('TEXT', text, {
+    help: 'only plants whose name contains this text, in upper or lower case',
+    need: 'For a plant whose id is unknown.',
+  }),
+  'created-by': optional('TOKEN', text, {
+    help: 'only plants of one token: its name, environment (the fixed token) or import',
+    need: 'For what one client has stored, for instance with a token that leaked.',
+  }),
+  since: optional('TIME', pastTime, {
+    help: 'only plants from this time on: 7d (ago), 2026-11-24 or 2026-11-24T02:00Z',
+    need: 'For the plants since an incident, or since a change of a client.',
+  }),
+  until: optional('TIME', pastTime, {
+    help: 'only plants before this time, which has the forms of --since',
+    need: 'For the plants of one night, together with --since.',
+  }),
+  newest: toggle({
+    help: 'list the plants that came last first',
+    need: 'For what came in lately.',
+  }),
+  limit: withDefault(
+    'N',
+    orWord('none', integer(1, 1_000_000_000)),
+    `${limits.cli.listPlantsDefault}`,
+    {
+      help: 'plants to list at most, or none to list all',
+      need: 'For scripts that read all plants at once.',
+    },
+  ),
+  overwrite: toggle({
+    help: 'replace the file of an export, or a store with plants, which gets another name',
+    need: 'For an export to one file every night, or a restore in place of a broken store.',
+  }),
+  keep: optional('RULES', retention, {
+    help: 'backups to keep: 24h:1h,30d:1d keeps for 24 hours one an hour, for 30 days one a day',
+    need: 'For a folder that must not fill up, and for backups that hold only what is new.',
+  }),
+  format: optional(formatNames.join('|'), oneOf(formatNames), {
+    help: 'format of the plants, if neither the name of a file nor a terminal tells it',
+    need: 'For CSV through a pipe, and for files with other endings.',
+    choices: formatNames,
+  }),
+  column: optional('FIELD=COLUMN', columnTitles, {
+    help: 'column of a CSV file for the id, name or tag, such as id=Nr; once for each',
+    need: 'For files of other programs, whose columns have other titles.',
+    choices: ['id=', 'name=', 'tag='],
+    isRepeated: true,
+  }),
+  json: toggle({
+    help: 'print JSON objects, one a line',
+    need: 'For scripts.',
+  }),
+};
+
+export type FlagName = keyof typeof flags;
+
+export type Values<F extends FlagName> = {
+  readonly [N in F]: (typeof flags)[N] extends Flag<infer T, infer D>
+    ? D extends string
+      ? T
+      : T | undefined
+    : never;
+};
+
+function withDefault<T>(
+  placeholder: string,
+  parse: Flag<T>['parse'],
+  value: string,
+  texts: FlagTexts<T>,
+): Flag<T, string> {
+  return { placeholder, parse, default: value, ...texts };
+}
+
+function toggle(texts: FlagTexts<boolean>): Flag<boolean, string> {
+  return withDefault('', onOff, 'false', texts);
+}
+
+function choice<T extends string>(
+  choices: readonly T[],
+  value: string,
+  texts: FlagTexts<T>,
+): Flag<T, string> {
+  return withDefault(choices.join('|'), oneOf(choices), value, { ...texts, choices });
+}
+
+function optional<T>(
+  placeholder: string,
+  parse: Flag<T>['parse'],
+  texts: FlagTexts<T>,
+): Flag<T, undefined> {
+  return { placeholder, parse, default: undefined, ...texts };
+}

@@ -1,0 +1,63 @@
+import { Refusal } from '../contract/problems.ts';
+import type { Exchange } from '../http/exchange.ts';
+import { tokenCharacter } from '../http/grammar.ts';
+import type { Fields } from '../http/request-head.ts';
+import type { Access, Caller } from '../tokens/access.ts';
+import type { Observe } from './observer.ts';
+
+/** `Bearer` in any case, one or more spaces, b64token (RFC 9110 §11.4, RFC 6750 §2.1). */
+const bearerCredentials = /^bearer +([A-Za-z0-9\-._~+/]+=*)$/i;
+
+/** Credentials of any scheme: a token, then the end or a space (RFC 9110 §11.4). */
+const anyCredentials = new RegExp(`^(${tokenCharacter}+)(?: |$)`);
+
+/**
+ * The caller of this request, who may have a role that creates no plants (`refuseRole`), or a
+ * refusal with code 40005, 40100, 40101, 40300 or 50301. A promise only for an unknown token, which
+ * may be new, or may have ended.
+ */
+export function authenticateCreate(
+  exchange: Exchange,
+  fields: Fields,
+  { access, observe }: { readonly access: Access; readonly observe: Observe },
+): Caller | Refusal | Promise<Caller | Refusal> {
+  const headers = fields.get('authorization');
+  if (headers === undefined) return tokenMissing;
+  if (headers.length > 1) return malformed('there is more than one');
+  const [header = ''] = headers;
+  const recalled = access.recall(header);
+  if (recalled !== undefined) return recalled;
+  const token = bearerCredentials.exec(header)?.[1];
+  if (token === undefined || token.length > access.tokenCharsMax)
+    return notAToken(header, access.tokenCharsMax);
+  const caller = access.authenticate(token, header);
+  if (caller !== 'unknown') return caller;
+  return access.authenticateAgain(token, header).then((found) => {
+    if (!('sender' in found)) return found;
+    observe(exchange, found.sender, false);
+    return new Refusal('tokenInvalid');
+  });
+}
+
+export function refuseRole(role: Caller['role']): Refusal {
+  return new Refusal(
+    'scopeInsufficient',
+    `A token with the role \`${role}\` may not create plants; use one with the role \`create\`.`,
+  );
+}
+
+function notAToken(header: string, charsMax: number): Refusal {
+  const scheme = anyCredentials.exec(header)?.[1];
+  if (scheme === undefined) return malformed('it does not start with a scheme and a space');
+  if (scheme.toLowerCase() !== 'bearer') return tokenMissing;
+  return malformed(
+    `after \`Bearer\` there must be one token of at most ${charsMax} of the characters ` +
+      'A-Z a-z 0-9 - . _ ~ + /, with = only at its end',
+  );
+}
+
+const tokenMissing = new Refusal('tokenMissing');
+
+function malformed(why: string): Refusal {
+  return new Refusal('authorizationMalformed', `The Authorization header is malformed: ${why}.`);
+}

@@ -1,0 +1,31 @@
+import { numberText } from '../quantity-text.ts';
+import { DescriptorsError, withinDescriptors } from '../serve/descriptors.ts';
+import { error, type Finding, ok } from './start.ts';
+
+export function descriptors(): Finding {
+  const found = usualService();
+  if (found instanceof DescriptorsError) {
+    return error(
+      found.message,
+      'the limit is that of the shell or supervisor that starts the service',
+    );
+  }
+  const { connectionsMax, threadCount } = found;
+  const threads = threadCount === 1 ? '1 thread' : `${threadCount} threads`;
+  return ok(`enough for ${numberText(connectionsMax)} connections on ${threads}`);
+}
+
+/** HTTP threads of a service with default flags; 1 if it has too few descriptors to start. */
+export function usualHttpThreads(): number {
+  const found = usualService();
+  return found instanceof DescriptorsError ? 1 : found.threadCount;
+}
+
+function usualService(): ReturnType<typeof withinDescriptors> | DescriptorsError {
+  try {
+    return withinDescriptors({ httpThreads: 'auto', opsPort: 0, tls: undefined });
+  } catch (cause) {
+    if (cause instanceof DescriptorsError) return cause;
+    throw cause;
+  }
+}

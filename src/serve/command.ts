@@ -1,0 +1,267 @@
+import { resolve } from 'node:path';
+import type { ServiceBackups } from '../backup/schedule.ts';
+import { command, type Terminal } from '../cli/command.ts';
+import type { Environment } from '../cli/flags/environment.ts';
+import type { Values } from '../cli/flags/flags.ts';
+import { jwtFlags, jwtRules, tlsFiles, tlsFlags } from '../cli/flags/groups.ts';
+import { UsageError } from '../cli/flags/values.ts';
+import { checkStart } from '../doctor/start.ts';
+import { limits } from '../limits.ts';
+import { version } from '../program.ts';
+import { ageText } from '../quantity-text.ts';
+import { engineOf } from '../store/engines.ts';
+import { type Log, openLog } from '../telemetry/log.ts';
+import type { ServiceConfig } from './config.ts';
+import { fixedToken } from './fixed-token.ts';
+import { type Service, startService } from './service.ts';
+import { startError } from './start-error.ts';
+import { type Systemd, systemd } from './systemd.ts';
+import { prepareStore } from './upgrade.ts';
+import { type TokenToTry, tokenToTry, welcome } from './welcome.ts';
+
+const flags = [
+  'host',
+  'port',
+  ...tlsFlags,
+  'reuse-port',
+  'http-threads',
+  'ops-host',
+  'ops-port',
+  'ops-names',
+  'store',
+  'new-store',
+  'database-connections',
+  'accept-lost-commits',
+  'min-standbys',
+  ...jwtFlags,
+  'base-path',
+  'cors-origins',
+  'token-file',
+  'body-limit',
+  'commit-timeout',
+  'backup-to',
+  'backup-every',
+  'backup-keep',
+  'otlp-endpoint',
+  'log-level',
+  'log-format',
+] as const;
+
+type ServeValues = Values<(typeof flags)[number]>;
+
+export const serve = command({
+  positionals: [],
+  summary: 'Run the service.',
+  need: 'Everyone needs it: clients create plants through it.',
+  flags,
+  examples: [
+    'plant-store serve',
+    'plant-store serve --port 9090 --store sqlite:/var/lib/plant-store/plants.db',
+    'PLANT_STORE_TOKEN_FILE=/run/secrets/token plant-store serve --host 0.0.0.0 --log-format json',
+  ],
+  async run({ values, settings }, terminal) {
+    demandTwoPorts(values);
+    demandDatabase(values);
+    const { store } = values;
+    const warnings = checkStart(store, terminal.userId);
+    const { 'log-format': format, 'log-level': level } = values;
+    const readable = format === 'text' || (format === 'auto' && terminal.errorsWidth !== undefined);
+    const serviceLog = await openLog({ level, readable, colors: terminal.errorsHaveColors });
+    const { log } = serviceLog;
+    terminal.onExit(serviceLog.writeLast);
+    // The service goes on if its welcome cannot be written.
+    terminal.onOutputFailed(() => undefined);
+    const config = Object.freeze({ ...serviceConfig(values, terminal.env), settings });
+    // Before the start, so that a signal during the start is not lost.
+    const signal = terminal.untilSignal().then((name) => ({ signal: name }));
+    let readAgain = () => {};
+    terminal.onHangup(() => readAgain());
+    const supervisor = systemd(terminal.env, process.pid);
+    using starting = supervisor.isStarting();
+    await demandStore(values, log);
+    await prepareStore(store, log, terminal);
+    const backups = await backupsOf(values, () => service.store, terminal, log);
+    const service: Service = await startService(config, serviceLog, backups?.desk).catch(
+      (error) => {
+        throw startError(error, config, terminal.env);
+      },
+    );
+    starting[Symbol.dispose]();
+    for (const { name, says } of warnings) log.warn({ check: name }, says);
+    // Outside a terminal, standard output and the log may be one file, which must hold only JSON.
+    const isWatched = readable || (format === 'auto' && terminal.width !== undefined);
+    try {
+      const token = await tokenToTry(service, config, values['token-file']);
+      logStart(service, config, token, log);
+      if (isWatched) for (const line of welcome(service, config, token)) terminal.print(line);
+    } catch (error) {
+      // The threads of the service would keep the process running.
+      await service.close(limits.http.lingerMs, () => undefined);
+      throw error;
+    }
+
+    readAgain = service.readAgain;
+    // The operator means the empty store, whatever earlier backups hold.
+    if (service.storeIsNew && values['new-store'] === 'yes')
+      await service.store.noteDecision(Date.now());
+    backups?.start();
+    supervisor.isReady();
+    supervisor.watch(service.respond);
+    const failure = service.failed.then((message) => ({ failure: message }));
+    const reason = await Promise.race([signal, failure]);
+    exitWhenStuck(terminal, log, limits.service.drainMs + config.commitMs);
+    const jobsEnd = backups?.[Symbol.asyncDispose]();
+    const code = await stop(service, reason, log, supervisor);
+    await jobsEnd;
+    // A welcome that is not read, or a file whose disk does not answer, would keep the process.
+    setTimeout(() => terminal.exit(code), limits.http.lingerMs).unref();
+    return code;
+  },
+});
+
+async function stop(
+  service: Service,
+  reason: { readonly signal: string } | { readonly failure: string },
+  log: Log,
+  supervisor: Systemd,
+): Promise<number> {
+  const failed = 'failure' in reason;
+  supervisor.isStopping();
+  await service.close(failed ? limits.http.lingerMs : limits.service.drainMs, () => {
+    if (failed) log.fatal(reason, 'the service cannot go on; stopping');
+    else log.info(reason, 'stopping');
+  });
+  // A store whose files are gone may notice it only when it is closed.
+  const failure = failed ? undefined : await Promise.race([service.storeFailed, undefined]);
+  if (failure !== undefined) log.fatal({ failure }, 'the store has failed during the stop');
+  log.info({}, 'stopped');
+  return failed || failure !== undefined ? 1 : 0;
+}
+
+function logStart(service: Service, config: ServiceConfig, token: TokenToTry, log: Log): void {
+  const { plantsUrl: url, opsUrl, promise, storeIsNew, lastBeatMs } = service;
+  const { pooler, databaseConnectionsMax } = service;
+  const store = engineOf(config.store).name;
+  if (storeIsNew) log.warn({ store }, 'there was no store; a new store has been made');
+  if (lastBeatMs !== undefined) logAge(lastBeatMs, log);
+  if (promise) {
+    log[promise.level === 'lost' ? 'warn' : 'info']({}, `a 200 means: ${promise.says}`);
+    const through = pooler === undefined ? '' : `, through ${pooler}`;
+    const { databaseConnections: wanted } = config;
+    const isLess = wanted !== 'auto' && databaseConnectionsMax < wanted;
+    const rest = isLess ? `; the threads use no more of --database-connections ${wanted}` : '';
+    log.info({}, `at most ${databaseConnectionsMax} connections to the database${through}${rest}`);
+  }
+  log.info({ version, url, opsUrl, store, token: token.where }, 'ready');
+  if (
+    config.fixedToken !== undefined &&
+    config.fixedToken.length < limits.access.fixedTokenCharsMin
+  ) {
+    log.warn(
+      {},
+      'the fixed token is short, and users of this machine may guess it; give it ' +
+        `${limits.access.fixedTokenCharsMin} random characters or more`,
+    );
+  }
+}
+
+/** A restored store has no plants that were created after its last heartbeat, or hardly any. */
+function logAge(lastBeatMs: number, log: Log): void {
+  const ageMs = Date.now() - lastBeatMs;
+  const lastHeartbeatAt = new Date(lastBeatMs).toISOString();
+  if (ageMs < -limits.store.clocksApartMs)
+    log.warn(
+      { lastHeartbeatAt },
+      'the last heartbeat in the store is in the future: the clock was ahead, or is behind',
+    );
+  if (ageMs <= limits.ops.heartbeatStaleMs) return;
+  log.info(
+    { lastHeartbeatAt },
+    `the last heartbeat in the store was ${ageText(ageMs)} ago; if the store was restored, ` +
+      'plants that were created later are missing',
+  );
+}
+
+/** @throws CommandError if there is no store, and none is to be made */
+async function demandStore(values: ServeValues, log: Log): Promise<void> {
+  const { store, 'new-store': choice, 'backup-to': backups } = values;
+  const { file, isThere } = engineOf(store);
+  // Only backups are traces of an earlier store in a database.
+  if (file === undefined && choice === 'auto' && backups === undefined) return;
+  if (await isThere()) {
+    const says = '--new-store yes is set, and would make a lost store again; take the setting away';
+    if (choice === 'yes') log.warn({}, says);
+    return;
+  }
+  const { demandNewStore } = await import('../backup/earlier-store.ts');
+  await demandNewStore(values);
+}
+
+/** Most services load no code for backups. */
+async function backupsOf(
+  values: ServeValues,
+  opened: () => Service['store'],
+  terminal: Terminal,
+  log: Log,
+): Promise<ServiceBackups | undefined> {
+  const { store, 'backup-to': folder, 'backup-keep': keep } = values;
+  if (folder === undefined) return undefined;
+  const { openBackups } = await import('../backup/schedule.ts');
+  const plan = { folder: resolve(folder), keep, everyMs: values['backup-every'] };
+  return openBackups(plan, store, opened, terminal.env, log, Date.now);
+}
+
+/** With --reuse-port the kernel would spread clients and operators over both listeners. */
+function demandTwoPorts(values: ServeValues): void {
+  const { host, port, 'ops-host': opsHost, 'ops-port': opsPort } = values;
+  if (port === 0 || port !== opsPort || host !== opsHost) return;
+  throw new UsageError(
+    `--port and --ops-port are both ${port} on ${host}; choose another port for one of them`,
+  );
+}
+
+/** @throws UsageError */
+function demandDatabase({ store, 'min-standbys': standbysMin }: ServeValues): void {
+  const { file, name } = engineOf(store);
+  if (standbysMin === 0 || file === undefined) return;
+  throw new UsageError(
+    `--min-standbys ${standbysMin} needs a PostgreSQL database, and the store is the file ${name}; ` +
+      'take the setting away, or name a database with --store',
+  );
+}
+
+function serviceConfig(values: ServeValues, env: Environment): Omit<ServiceConfig, 'settings'> {
+  return {
+    host: values.host,
+    port: values.port,
+    tls: tlsFiles(values, ''),
+    reusePort: values['reuse-port'],
+    httpThreads: values['http-threads'],
+    opsHost: values['ops-host'],
+    opsPort: values['ops-port'],
+    opsNames: values['ops-names'] ?? [],
+    opsTls: tlsFiles(values, 'ops-'),
+    store: values.store,
+    jwt: jwtRules(values),
+    basePath: values['base-path'],
+    corsOrigins: values['cors-origins'],
+    fixedToken: fixedToken(values['token-file'], env, values.host),
+    bodyBytesMax: values['body-limit'],
+    queuePlantsMax: limits.store.queuePlantsMax,
+    commitMs: values['commit-timeout'],
+    databaseConnections: values['database-connections'],
+    acceptsLostCommits: values['accept-lost-commits'],
+    standbysMin: values['min-standbys'],
+    tracesUrl: values['otlp-endpoint'],
+  };
+}
+
+function exitWhenStuck(terminal: Terminal, log: Log, graceMs: number): void {
+  const stuck = () => {
+    log.fatal({}, 'the service does not stop by itself; giving up');
+    // An exit would wait for a thread that waits for a disk. The line of the log is written first.
+    setTimeout(() => terminal.endBy('SIGKILL'), limits.service.logRetryMs);
+  };
+  setTimeout(stuck, graceMs + limits.http.lingerMs + limits.trace.closeMs).unref();
+  void terminal.untilInterruptedAgain().then(() => terminal.endBy('SIGINT'));
+}

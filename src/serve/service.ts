@@ -1,0 +1,189 @@
+import type { TlsFiles } from '../cli/flags/groups.ts';
+import { limits } from '../limits.ts';
+import type { BackupDesk } from '../ops/api/backups.ts';
+import { rememberRefusals } from '../ops/refused-requests.ts';
+import { tabulateTokens } from '../ops/token-figures.ts';
+import { engineOf, openStore } from '../store/engines.ts';
+import type { SharedStore } from '../store/store.ts';
+import type { Log, ServiceLog } from '../telemetry/log.ts';
+import type { RequestReport } from '../telemetry/request-reports.ts';
+import { watchStore } from '../telemetry/store-watch.ts';
+import { sharedCounters, sharedMemory } from '../threads/shared-counter.ts';
+import { ensureFirstToken, isTokenAdmitted } from '../tokens/first-token.ts';
+import { rateLimitMemory } from '../tokens/rate-limit.ts';
+import type { CertificateWatch } from './certificate.ts';
+import type { ServiceConfig } from './config.ts';
+import { splitConnections } from './database-connections.ts';
+import { withinDescriptors } from './descriptors.ts';
+import { counterNames, type HttpThread, loadHttpThread } from './http-thread-control.ts';
+import type { Operator } from './operator.ts';
+import { isAccepting, reservePort } from './reserve-port.ts';
+
+/** The port for operators cannot be opened. The cause is the error of listen(2). */
+export class OperatorPortError extends Error {
+  override readonly name = 'OperatorPortError';
+}
+
+export type Service = Awaited<ReturnType<typeof startService>>;
+
+/**
+ * Starts the service, and resolves when it answers.
+ *
+ * @param backups for the console, if there is a folder for backups
+ * @throws StoreOpenError, DescriptorsError, OperatorPortError, or the error of listen(2)
+ */
+export async function startService(
+  config: ServiceConfig,
+  serviceLog: ServiceLog,
+  backups?: BackupDesk,
+) {
+  const { threadCount, ...connectionBounds } = withinDescriptors(config);
+  const database = splitConnections(config.databaseConnections, threadCount);
+  await using starting = new AsyncDisposableStack();
+  const { log } = serviceLog;
+  const certificates = {
+    public: config.tls && starting.use(await watch(config.tls, log)),
+    operators: config.opsTls && starting.use(await watch(config.opsTls, log)),
+  };
+  // Only this command loads the code, while it opens the store.
+  const operatorModule = import('./operator.ts');
+  const tokenFigures = tabulateTokens();
+  const refusedRequests = rememberRefusals();
+  const storeWatch = starting.use(watchStore(log));
+  const onRequests = ({ tokens, refusals, failure }: RequestReport) => {
+    if (failure) storeWatch.failed(failure);
+    tokenFigures.note(tokens, Date.now());
+    refusedRequests.add(refusals);
+  };
+  const threads = Array.from({ length: threadCount }, () =>
+    starting.use(loadHttpThread(onRequests, serviceLog.writeLine)),
+  );
+  const store = starting.use(
+    await openStore(config.store, config.commitMs, config.acceptsLostCommits, {
+      connectionsPerThread: database.mainThread,
+      standbysMin: config.standbysMin,
+    }),
+  );
+  for (const says of await store.testWrite()) log.warn({}, says);
+  // The heartbeats of this service begin with the operators' listener.
+  const lastBeatMs = await store.lastBeat();
+  const { wholeText, firstTokenFile } = engineOf(config.store);
+  const ensureToken = () => ensureFirstToken(store, wholeText, firstTokenFile, Date.now());
+  if (config.fixedToken === undefined && !(await ensureToken()))
+    log.info({}, 'another node has made the first token, and has written the token to a file');
+
+  const counters = sharedMemory(counterNames);
+  // With `--reuse-port`, another service may have the port on purpose.
+  const isShared = config.reusePort && config.port > 0;
+  await using reserved = isShared ? undefined : await reservePort(config.host, config.port);
+  const port = reserved?.port ?? config.port;
+  const bounded = { ...config, ...connectionBounds, port, threadCount };
+  const { openOperator } = await operatorModule;
+  const operator = starting.use(
+    await openOperator({
+      config: bounded,
+      store,
+      log,
+      certificates,
+      tokenFigures,
+      storeWatch,
+      refusedRequests,
+      backups,
+      counters: sharedCounters(counters),
+      httpThreads: threads,
+      droppedLogLines: serviceLog.droppedLines,
+    }).catch((cause) => {
+      throw new OperatorPortError('the port for operators cannot be opened', { cause });
+    }),
+  );
+  const rateLimits = rateLimitMemory();
+  const threadConfig = {
+    ...bounded,
+    connectionsPerThread: database.httpThread,
+    tls: certificates.public?.current().material,
+  };
+  const forThreads = { config: threadConfig, log: serviceLog.forThreads, rateLimits, counters };
+  const [origin] = await Promise.all(threads.map((thread) => thread.listen(forThreads, store)));
+  operator.enter('open');
+  certificates.public?.onRenewed((material) => {
+    for (const thread of threads) thread.renewTls(material);
+  });
+  await operator.knowsReadiness;
+  const plantsUrl = `${origin}${config.basePath}/plants`;
+  return {
+    ...running(config, plantsUrl, store, operator, threads, starting.move()),
+    /** Connections to a database, of all threads. */
+    databaseConnectionsMax: database.all,
+    /** Time of the last heartbeat in the store before this start, in ms since the epoch. */
+    lastBeatMs,
+    /** Reads the files of the certificates, and the keys of the identity providers, again. */
+    readAgain() {
+      for (const certificate of Object.values(certificates)) certificate?.readNow();
+      for (const thread of threads) thread.readKeys();
+    },
+  };
+}
+
+/** @throws CertificateError */
+async function watch(files: TlsFiles, log: Log): Promise<CertificateWatch> {
+  const { watchCertificate } = await import('./certificate.ts');
+  return watchCertificate(files, log);
+}
+
+function running(
+  config: ServiceConfig,
+  plantsUrl: string,
+  store: SharedStore,
+  operator: Operator,
+  threads: readonly HttpThread[],
+  resources: AsyncDisposableStack,
+) {
+  return {
+    plantsUrl,
+    /** The URL of the operators' listener, if there is one. */
+    opsUrl: operator.url,
+    store: store as Pick<SharedStore, 'identity' | 'listBackups' | 'noteDecision'>,
+    storeIsNew: store.isNew,
+    /** The file of the first token, if the service has ever made a token. */
+    firstTokenFile: engineOf(config.store).firstTokenFile,
+    /** Resolves with the reason why the service cannot go on. It must then be closed. */
+    failed: Promise.race([store.failed, ...threads.map((thread) => thread.failed)]),
+    /** The same for the store alone, also while the service is closed. */
+    storeFailed: store.failed,
+    /** What a 200 means with the settings of the database. */
+    promise: store.promise(),
+    pooler: store.pooler,
+    /** Whether a token in the store is admitted now. */
+    admits: (token: string) => isTokenAdmitted(store, token, Date.now()),
+    /**
+     * Resolves when every thread on the path of a create has answered. A store that refuses a write
+     * has answered. One call at a time.
+     */
+    respond: () =>
+      Promise.all([
+        store.beat(Date.now()).catch(() => undefined),
+        ...threads.map((thread) => thread.ping()),
+      ]),
+    /**
+     * Stops accepting, answers received requests for at most `drainMs`, and closes the store.
+     * Idle connections are kept for almost as long if another service has the port.
+     *
+     * @param onDraining called when no more connections are accepted
+     */
+    async close(drainMs: number, onDraining: () => void): Promise<void> {
+      operator.enter('stopping');
+      // No thread ends connections before all threads have stopped accepting: clients that connect
+      // again then reach the next service on the port.
+      await Promise.all(threads.map((thread) => thread.stopAccepting()));
+      onDraining();
+      const { hostname, port } = new URL(plantsUrl);
+      // A client may pause, and then send at the moment at which its idle connection is closed. A
+      // service that has taken the port over leaves time for it.
+      const isTakenOver = await isAccepting(hostname.replace(/^\[|\]$/g, ''), Number(port));
+      const idleMs = isTakenOver ? drainMs - limits.http.lingerMs : 0;
+      const drained = { drainMs, idleMs: Math.max(limits.http.drainIdleMs, idleMs) };
+      await Promise.all(threads.map((thread) => thread.drain(drained)));
+      await resources.disposeAsync();
+    },
+  };
+}

@@ -1,0 +1,66 @@
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { tokenVariable } from '../cli/flags/command-line.ts';
+import { isSystemError } from '../disk/files.ts';
+import { version } from '../program.ts';
+import { shellQuoted } from '../store/command-text.ts';
+import { commandFor, engineOf } from '../store/engines.ts';
+import { readFirstToken } from '../tokens/first-token.ts';
+import type { ServiceConfig } from './config.ts';
+import type { Service } from './service.ts';
+
+/** The first lines on a terminal, with a create to copy into a shell. */
+export function welcome(service: Service, config: ServiceConfig, token: TokenToTry): string[] {
+  const { plantsUrl } = service;
+  return [
+    `Plant Store ${version} is ready.`,
+    `  address  ${plantsUrl}`,
+    `  docs     ${reachable(plantsUrl).replace(/plants$/, 'docs')}`,
+    '  store    ' +
+      `${engineOf(config.store).name}${service.storeIsNew ? ' (new: there was none)' : ''}`,
+    ...(service.promise === undefined ? [] : [`  a 200    ${service.promise.says}`]),
+    `  token    ${token.where}`,
+    ...(service.opsUrl === undefined ? [] : [`  console  ${reachable(service.opsUrl)}`]),
+    'Create a plant:',
+    `  curl ${reachable(plantsUrl)} -H "Authorization: Bearer ${token.inShell}" -H ` +
+      `'Content-Type: application/json' -d '{"id":1,"name":"Alder","tag":"Alnus"}'`,
+  ];
+}
+
+export type TokenToTry = Awaited<ReturnType<typeof tokenToTry>>;
+
+/** The place of a valid token, and shell text for it. The token itself is never shown. */
+export async function tokenToTry(
+  { firstTokenFile, admits }: Service,
+  config: ServiceConfig,
+  tokenFile: string | undefined,
+) {
+  const { fixedToken: fixed } = config;
+  if (tokenFile !== undefined) return { where: `in ${tokenFile}`, inShell: catCommand(tokenFile) };
+  if (fixed !== undefined) return { where: `in ${tokenVariable}`, inShell: `$${tokenVariable}` };
+  const firstToken = firstTokenIn(firstTokenFile);
+  if (firstToken !== undefined && (await admits(firstToken))) {
+    return { where: `in ${firstTokenFile}`, inShell: catCommand(firstTokenFile) };
+  }
+  return {
+    where: `make one with: ${commandFor(config.store, 'token create NAME').slice(1, -1)}`,
+    inShell: 'TOKEN',
+  };
+}
+
+function firstTokenIn(file: string): string | undefined {
+  try {
+    return existsSync(file) ? readFirstToken(file) : undefined;
+  } catch (error) {
+    if (isSystemError(error)) return undefined;
+    throw error;
+  }
+}
+
+function catCommand(file: string): string {
+  return `$(cat ${shellQuoted(resolve(file))})`;
+}
+
+function reachable(url: string): string {
+  return url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:');
+}

@@ -1,0 +1,52 @@
+import { Refusal } from '../contract/problems.ts';
+import type { Rate, TokenRecord } from '../store/tables/tokens.ts';
+import type { Tally } from './tally.ts';
+
+export interface Caller {
+  readonly id: number;
+  readonly name: string;
+  readonly role: TokenRecord['role'];
+  readonly rate: Rate | undefined;
+  /** The secrets of one name share a bucket. */
+  readonly bucket: number;
+  readonly tally: Tally;
+}
+
+/** Before the token. Other spellings of the header are rare, and are not remembered. */
+export const usualScheme = 'Bearer ';
+
+/** @param reason the end of "the token is refused: " */
+export function denial(reason: string): Refusal {
+  return new Refusal('tokenInvalid', `The token is refused: ${reason}. Use another token.`);
+}
+
+/** @param cause for operators */
+export function outage(cause: string): Refusal {
+  const message = 'The token cannot be checked now, so nothing was stored. Retry later.';
+  return new Refusal('storeUnavailable', message, undefined, cause);
+}
+
+/** `unknown`: only `authenticateAgain` can tell. */
+export type Authentication = Caller | 'unknown' | Refusal;
+
+/** Finds the caller of a bearer token. */
+export interface Access {
+  /** A longer token is refused unread. */
+  readonly tokenCharsMax: number;
+  /** @param header the Authorization header with the token */
+  authenticate(token: string, header: string): Authentication;
+  /**
+   * Authenticates a token that was unknown, after the tokens of the store or the keys of its issuer
+   * were read again. These reads are limited, so the call can take `limits.access.readAgainMs`, or
+   * `limits.jwt.keysAgainMs`, and the time of a read; for the name of an ended token, further
+   * `limits.access.endedLookupMs`.
+   *
+   * @returns the sender alone for a token that is revoked or expired: it counts refusals
+   */
+  authenticateAgain(
+    token: string,
+    header: string,
+  ): Promise<Caller | { readonly sender: Tally } | Refusal>;
+  /** The caller that this very header has just authenticated, without parsing and hashing. */
+  recall(header: string): Caller | undefined;
+}

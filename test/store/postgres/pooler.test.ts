@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict';
+import { after, type TestContext, test } from 'node:test';
+import pg from 'pg';
+import { diagnose } from '../../helpers/diagnosis.ts';
+import { lacksPgBouncer, startPooler } from '../../helpers/poolers.ts';
+import { nameOfDatabase, startPostgres } from '../../helpers/postgres.ts';
+import { create, oneThread, startServer } from '../../helpers/program.ts';
+import { done, on, runHere } from '../../helpers/run-here.ts';
+
+const server = await startPostgres({ after });
+await server.query('CREATE ROLE stranger');
+
+/** What other clients of a pooler leave in a session. */
+const left = [
+  'CREATE TEMPORARY TABLE plants (LIKE public.plants INCLUDING ALL)',
+  'SET search_path = elsewhere',
+  'SET array_nulls = off',
+  "SET client_encoding = 'LATIN1'",
+  "SET default_transaction_isolation = 'serializable'",
+  'SET default_transaction_read_only = on',
+  'RESET default_transaction_read_only; SET idle_in_transaction_session_timeout = 1; SET lock_timeout = 1',
+  'DEALLOCATE ALL',
+  'SET ROLE stranger',
+  'SET SESSION AUTHORIZATION stranger',
+];
+
+test('a plant is stored as it was sent, whatever another client of a pooler has left in the session', async (t) => {
+  if (lacksPgBouncer(t)) return;
+  const url = await server.makeDatabase();
+  const { plantsUrl, other } = await behindPooler(t, url);
+  const plants = left.map((_, id) => ({ id, name: 'Ålder', ...(id % 2 && { tag: 'tree' }) }));
+  for (const [id, statement] of left.entries()) {
+    await other.query(statement);
+    const reply = await create(plantsUrl, plants[id] ?? {});
+    assert.equal(reply.status, 200, statement);
+  }
+  const rows = await server.query('SELECT id::int, name, tag FROM plants ORDER BY id', url);
+  const stored = plants.map((plant) => ({ tag: null, ...plant }));
+  assert.deepEqual(rows, stored);
+});
+
+test('a command and doctor act in the role that the operator has set, and in none that another client of a pooler has left', async (t) => {
+  if (lacksPgBouncer(t)) return;
+  const url = await server.makeDatabase();
+  const name = nameOfDatabase(url);
+  await server.query(`CREATE ROLE gardener; ALTER DATABASE ${name} OWNER TO gardener;
+    ALTER ROLE postgres IN DATABASE ${name} SET role = gardener`);
+  const { pooled, other } = await behindPooler(t, url);
+  await other.query('SET ROLE stranger');
+  await done('token', 'create', 'app', ...on(pooled));
+  const { lines } = await diagnose(pooled);
+  assert.equal(lines['role'], 'ok gardener has the privileges that the service needs');
+  assert.match(lines['test write'] ?? '', /^ok /);
+});
+
+test('another client of a pooler finds the settings of its session as they were', async (t) => {
+  if (lacksPgBouncer(t)) return;
+  const { plantsUrl, other } = await behindPooler(t, await server.makeDatabase());
+  const settings = async () =>
+    (await other.query("SELECT name, setting FROM pg_settings WHERE source <> 'override'")).rows;
+  const before = await settings();
+  assert.equal((await create(plantsUrl, { id: 1, name: 'Alder' })).status, 200);
+  assert.deepEqual(await settings(), before);
+  assert.deepEqual((await other.query('SELECT name FROM pg_prepared_statements')).rows, []);
+});
+
+test('a schema that the URL names holds the store, although the pooler drops the parameter', async (t) => {
+  if (lacksPgBouncer(t)) return;
+  const url = await server.makeDatabase();
+  await server.query('CREATE SCHEMA garden', url);
+  const { plantsUrl } = await behindPooler(t, url, '?options=-csearch_path%3Dgarden');
+  assert.equal((await create(plantsUrl, { id: 1, name: 'Alder' })).status, 200);
+  const rows = await server.query('SELECT name FROM garden.plants', url);
+  assert.deepEqual(rows, [{ name: 'Alder' }]);
+});
+
+test('a pooler is named by the start and doctor, and refused by each command if it ends transactions', async (t) => {
+  if (lacksPgBouncer(t)) return;
+  const url = await server.makeDatabase();
+  const { url: pooled } = await startPooler(t, 'pgbouncer', url);
+  const node = await startServer(t, pooled, oneThread);
+  assert.match(node.stderr(), /at most 9 connections to the database, through PgBouncer/);
+  const { stdout } = await runHere(['doctor', '--json', '--store', pooled]);
+  assert.match(stdout, /to PostgreSQL [0-9.]+ through PgBouncer at 127/);
+
+  const { url: cut } = await startPooler(t, 'pgbouncer', url, { mode: 'statement' });
+  const says =
+    /: PgBouncer takes no transactions \(.*statement pool.*\); set pool_mode = transaction /;
+  for (const words of ['serve', 'import -', 'token create ann', 'plants count', 'export', 'verify'])
+    assert.match((await runHere([...words.split(' '), '--store', cut])).stderr, says, words);
+});
+
+test('a pooler that refuses the parameter of the URL is named with the setting that lets it in', async (t) => {
+  if (lacksPgBouncer(t)) return;
+  const { url } = await startPooler(t, 'pgbouncer', await server.makeDatabase(), {
+    ignored: 'extra_float_digits',
+  });
+  const store = `${url}?options=-csearch_path%3Dpublic`;
+  const says = /unsupported startup parameter.* set ignore_startup_parameters = options/;
+  for (const command of ['doctor', 'serve']) {
+    const { stdout, stderr } = await runHere([command, '--store', store]);
+    assert.match(stdout + stderr, says);
+  }
+});
+
+async function behindPooler(t: TestContext, url: string, parameters = '') {
+  const { url: pooled } = await startPooler(t, 'pgbouncer', url);
+  const { plantsUrl } = await startServer(t, `${pooled}${parameters}`, oneThread);
+  const other = new pg.Client({ connectionString: pooled });
+  other.on('error', () => undefined);
+  await other.connect();
+  t.after(() => other.end());
+  return { plantsUrl, pooled, other };
+}

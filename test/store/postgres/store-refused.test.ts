@@ -1,0 +1,298 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { after, type TestContext, test } from 'node:test';
+import { Worker } from 'node:worker_threads';
+import { limits } from '../../../src/limits.ts';
+import { StoreError } from '../../../src/store/errors.ts';
+import type { PlantToCreate, Settlement } from '../../../src/store/plants.ts';
+import { rememberRefused } from '../../../src/store/postgres/refused-plants.ts';
+import { joinPostgresStore, openPostgresStore } from '../../../src/store/postgres/store.ts';
+import { createAtLast } from '../../../src/transfer/retry.ts';
+import { nameOfDatabase, startPostgres } from '../../helpers/postgres.ts';
+import { locationOf } from '../../helpers/postgres-connection.ts';
+
+const server = await startPostgres({ after });
+
+/** A store whose table of plants has been changed. */
+async function storeWith(
+  t: TestContext,
+  changes: string | readonly string[] = [],
+  callMs = 20_000,
+) {
+  const url = await server.makeDatabase();
+  const options = { callMs, acceptsLostCommits: false };
+  const store = await openPostgresStore(locationOf(url), options, true);
+  t.after(() => store.close());
+  const change = (text: string) => server.query(text, url);
+  const sessions = () =>
+    server.query(
+      `SELECT pid FROM pg_stat_activity WHERE datname = '${nameOfDatabase(url)}'
+        AND application_name = 'plant-store' ORDER BY pid`,
+    );
+  for (const text of [changes].flat()) await change(text);
+  return { url, options, store, change, sessions };
+}
+
+function plant(id: number, name: string, tag?: string): PlantToCreate {
+  return { id: BigInt(id), name, tag, createdBy: 0 };
+}
+
+function shortly(settlements: readonly Settlement[]): string[] {
+  return settlements.map((one) => (one instanceof StoreError ? one.failure : one));
+}
+
+const noBad = "ALTER TABLE plants ADD CONSTRAINT no_bad CHECK (name <> 'bad')";
+
+/** Makes a trigger of a function that is called for each new plant. */
+function trigger(body: string, kind = 'TRIGGER watch BEFORE INSERT ON plants'): string {
+  return `CREATE FUNCTION watch() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${body} END $$;
+    CREATE ${kind} FOR EACH ROW EXECUTE FUNCTION watch()`;
+}
+
+const long = randomBytes(4_000).toString('hex');
+const partitioned = `DROP TABLE plants;
+  CREATE TABLE plants (id bigint NOT NULL, name text NOT NULL, tag text,
+    created_at bigint NOT NULL, created_by bigint NOT NULL, PRIMARY KEY (id))
+    PARTITION BY RANGE (id);
+  CREATE TABLE low PARTITION OF plants FOR VALUES FROM (0) TO (1000)`;
+
+/** What a database does not take, and how its plant is answered. */
+const refusing: Record<
+  string,
+  [change: string, bad: PlantToCreate, failure: string, says: RegExp]
+> = {
+  'a CHECK': [noBad, plant(50, 'bad'), 'refused', /"no_bad" \(SQLSTATE 23514\)/],
+  'an index': ['CREATE INDEX wide ON plants (name)', plant(50, long), 'refused', /"wide" .*54000/],
+  'an expression': [
+    'CREATE INDEX numbers ON plants (CAST(tag AS integer))',
+    plant(50, 'Alder', 'secret'),
+    'refused',
+    /^a text does not suit an index or a constraint of the database \(SQLSTATE 22P02\)$/,
+  ],
+  'a missing partition': [
+    partitioned,
+    plant(5_000, 'Alder'),
+    'unavailable',
+    /no partition .*23514/,
+  ],
+  'a partition that takes no plant': [
+    `${partitioned}; CREATE TABLE others PARTITION OF plants DEFAULT;
+      CREATE TABLE closed PARTITION OF plants FOR VALUES FROM (5000) TO (6000);
+      ALTER TABLE closed ADD CONSTRAINT none CHECK (id IS NULL)`,
+    plant(5_000, 'Alder'),
+    'unavailable',
+    /"none" .*23514/,
+  ],
+  'a trigger that drops it': [
+    trigger("IF NEW.name = 'bad' THEN RETURN NULL; END IF; RETURN NEW;"),
+    plant(50, 'bad'),
+    'unavailable',
+    /drops a plant without an error/,
+  ],
+  'a trigger that fails': [
+    trigger("IF NEW.name = 'secret' THEN RAISE 'not %', NEW.name; END IF; RETURN NEW;"),
+    plant(50, 'secret'),
+    'unavailable',
+    /^a trigger or a function of the database has failed; .*P0001/,
+  ],
+  'a trigger that fails with a code of its own': [
+    trigger(
+      "RAISE 'not %', NEW.name USING ERRCODE = '23514';",
+      'TRIGGER watch BEFORE INSERT ON plants',
+    ).replace('FOR EACH ROW', "FOR EACH ROW WHEN (NEW.name = 'secret')"),
+    plant(50, 'secret'),
+    'unavailable',
+    /^a trigger or a function of the database has failed; .*23514/,
+  ],
+  'a trigger that fails with the code of a server that ends': [
+    trigger("IF NEW.name = 'bad' THEN RAISE 'no' USING ERRCODE = '57P01'; END IF; RETURN NEW;"),
+    plant(50, 'bad'),
+    'unavailable',
+    /^a trigger or a function .*57P01/,
+  ],
+  'a trigger that fails with the code of a missing privilege': [
+    trigger("IF NEW.name = 'bad' THEN RAISE 'no' USING ERRCODE = '42501'; END IF; RETURN NEW;"),
+    plant(50, 'bad'),
+    'unavailable',
+    /has its text \(SQLSTATE 42501\)$/,
+  ],
+  'a trigger that lacks what it needs': [
+    `CREATE SEQUENCE places;
+      ${trigger("IF NEW.name = 'bad' THEN PERFORM currval('places'); END IF; RETURN NEW;")}`,
+    plant(50, 'bad'),
+    'unavailable',
+    /^a trigger or a function .*55000/,
+  ],
+  'a constraint that waits for the COMMIT': [
+    trigger(
+      "IF NEW.name = 'bad' THEN RAISE 'no'; END IF; RETURN NULL;",
+      'CONSTRAINT TRIGGER late AFTER INSERT ON plants DEFERRABLE INITIALLY DEFERRED',
+    ),
+    plant(50, 'bad'),
+    'unavailable',
+    /^a trigger or a function/,
+  ],
+};
+
+for (const [what, [change, bad, failure, says]] of Object.entries(refusing))
+  test(`one plant that ${what} refuses harms no other of its batch, and ends no session`, async (t) => {
+    const { store, sessions } = await storeWith(t, change);
+    const plants = Array.from({ length: 100 }, (_, id) => plant(id, 'Alder'));
+    plants[50] = bad;
+    await store.createPlants([plant(900, 'Birch')]);
+    const before = await sessions();
+    const settlements = await store.createPlants(plants);
+    const expected = plants.map((one) => (one === bad ? failure : 'created'));
+    assert.deepEqual(shortly(settlements), expected);
+    const [refusal] = settlements.filter((one) => one instanceof StoreError);
+    assert.match(refusal?.message ?? '', says);
+    assert.doesNotMatch(refusal?.message ?? '', /secret/);
+    assert.deepEqual(shortly(await store.createPlants([bad])), [failure]);
+    assert.deepEqual(await sessions(), before);
+  });
+
+test('a store that refuses each plant refuses none for its content', async (t) => {
+  const { store } = await storeWith(t, 'ALTER TABLE plants ADD CONSTRAINT none CHECK (id IS NULL)');
+  const settlements = await store.createPlants([plant(1, 'Alder'), plant(2, 'Birch')]);
+  assert.deepEqual(shortly(settlements), ['unavailable', 'unavailable']);
+});
+
+test('a plant that is stored already is the same, or taken, although the database would refuse it now', async (t) => {
+  const { store, change } = await storeWith(t);
+  await store.createPlants([plant(1, 'bad'), plant(2, 'Alder')]);
+  await change(`${noBad} NOT VALID`);
+  const batch = [plant(1, 'bad'), plant(2, 'bad'), plant(3, 'bad'), plant(4, 'Birch')];
+  const expected = ['same', 'taken', 'refused', 'created'];
+  assert.deepEqual(shortly(await store.createPlants(batch)), expected);
+  // Also where it is remembered.
+  assert.deepEqual(shortly(await store.createPlants(batch)), [...expected.slice(0, 3), 'same']);
+});
+
+test('of two plants with one id, the second is created if the first is refused', async (t) => {
+  const { store } = await storeWith(t, noBad);
+  const batch = [plant(1, 'bad'), plant(1, 'bad'), plant(1, 'Alder'), plant(1, 'Birch')];
+  const settlements = await store.createPlants(batch);
+  assert.deepEqual(shortly(settlements), ['taken', 'taken', 'created', 'taken']);
+});
+
+test('a refused plant that comes again makes no further transaction fail, until it is forgotten', async (t) => {
+  const { store, change } = await storeWith(t, noBad);
+  const failures = () => server.log().split('violates check constraint "no_bad"').length;
+  assert.deepEqual(shortly(await store.createPlants([plant(1, 'bad')])), ['refused']);
+  const before = failures();
+  for (let id = 2; id < 10; id += 1) {
+    const batch = [plant(1, 'bad'), plant(id, 'Alder')];
+    assert.deepEqual(shortly(await store.createPlants(batch)), ['refused', 'created']);
+  }
+  assert.equal(failures(), before);
+  // Another plant with this id is another matter.
+  await change('ALTER TABLE plants DROP CONSTRAINT no_bad');
+  const now = performance.now.bind(performance);
+  t.mock.method(performance, 'now', () => now() + limits.postgres.refusedMs);
+  assert.deepEqual(shortly(await store.createPlants([plant(1, 'bad')])), ['created']);
+});
+
+test('what is remembered of refused plants is bounded', () => {
+  const refused = rememberRefused(() => 0);
+  const plants = Array.from({ length: limits.postgres.refusedMax + 1 }, (_, id) =>
+    plant(id, 'bad'),
+  );
+  for (const one of plants) refused.note(one, new StoreError('refused', 'a constraint'));
+  assert.equal(refused.among(plants).size, limits.postgres.refusedMax);
+});
+
+test('the tries to find refused plants are bounded, and the rest of the batch is unavailable', async (t) => {
+  const { store } = await storeWith(t, noBad);
+  const failures = () => server.log().split('violates check constraint "no_bad"').length;
+  const plants = Array.from({ length: 500 }, (_, id) => plant(id, id % 5 === 0 ? 'bad' : 'Alder'));
+  const before = failures();
+  const found = new Set<string>();
+  let left = plants;
+  for (let rounds = 1; left.length > 0; rounds += 1) {
+    const settlements = shortly(await store.createPlants(left));
+    for (const [index, settlement] of settlements.entries())
+      found.add(`${left[index]?.name} ${settlement}`);
+    if (rounds === 1) {
+      assert(settlements.includes('unavailable'));
+      assert(failures() - before <= limits.postgres.savepointsMax + 1);
+    }
+    left = left.filter((_, index) => settlements[index] === 'unavailable');
+  }
+  found.delete('bad unavailable');
+  found.delete('Alder unavailable');
+  assert.deepEqual([...found].sort(), ['Alder created', 'bad refused']);
+});
+
+test('an import sends fewer plants at a time where the database refuses many', async (t) => {
+  const { store } = await storeWith(t, noBad);
+  const sizes: number[] = [];
+  const createPlants = (plants: readonly PlantToCreate[]) => {
+    sizes.push(plants.length);
+    return store.createPlants(plants);
+  };
+  const plants = Array.from({ length: 600 }, (_, id) => plant(id, id % 4 ? 'Alder' : 'bad'));
+  const outcomes = await createAtLast({ createPlants }, plants, assert.fail);
+  const isRefused = outcomes.map((outcome) => typeof outcome === 'object');
+  assert.deepEqual(
+    isRefused,
+    plants.map(({ name }) => name === 'bad'),
+  );
+  assert.deepEqual(sizes.slice(0, 2), [600, 150]);
+});
+
+test('no plant is refused that fails only together with others', async (t) => {
+  const few = `CREATE FUNCTION few() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+      IF (SELECT count(*) FROM new) > 6 THEN RAISE check_violation USING CONSTRAINT = 'few'; END IF;
+      RETURN NULL; END $$;
+    CREATE TRIGGER few AFTER INSERT ON plants REFERENCING NEW TABLE AS new
+      FOR EACH STATEMENT EXECUTE FUNCTION few()`;
+  const { store } = await storeWith(t, few);
+  const plants = Array.from({ length: 16 }, (_, id) => plant(id, 'Alder'));
+  const settlements = shortly(await store.createPlants(plants));
+  assert.deepEqual(new Set(settlements), new Set(['created']));
+});
+
+test('plants that are longer than the refused one, and fit, take no more tries', async (t) => {
+  const { store } = await storeWith(t, 'CREATE INDEX wide ON plants (name)');
+  const plants = Array.from({ length: 100 }, (_, id) => plant(id, 'a'.repeat(9_000)));
+  plants[50] = plant(50, long);
+  const expected = plants.map((_, id) => (id === 50 ? 'refused' : 'created'));
+  assert.deepEqual(shortly(await store.createPlants(plants)), expected);
+});
+
+test('the time to find refused plants is bounded, and the batch ends before its own time is over', async (t) => {
+  const slow = trigger(
+    "PERFORM pg_sleep(0.2); IF NEW.name = 'bad' THEN RAISE 'no'; END IF; RETURN NEW;",
+  );
+  const { store } = await storeWith(t, slow, 3_000);
+  const plants = Array.from({ length: 16 }, (_, id) => plant(id, 'bad'));
+  const settlements = shortly(await store.createPlants(plants));
+  assert.deepEqual(new Set(settlements), new Set(['unavailable']));
+});
+
+test('the time to try a plain plant is bounded, too', async (t) => {
+  const isTree = "ALTER TABLE plants ADD CONSTRAINT trees CHECK (tag IS NOT DISTINCT FROM 'tree')";
+  const slow = trigger('PERFORM pg_sleep(0.2); RETURN NEW;');
+  const { store } = await storeWith(t, [isTree, slow], 3_000);
+  const settlements = await store.createPlants([plant(1, 'Alder', 'tree'), plant(2, 'Birch')]);
+  assert.deepEqual(shortly(settlements), ['created', 'unavailable']);
+});
+
+const renaming = trigger("NEW.name = 'x' || NEW.name; RETURN NEW;");
+
+test('once a test write is not stored as it was sent, no thread creates plants until one is', async (t) => {
+  const { url, options, store, change } = await storeWith(t);
+  const share = store.share(new Worker('', { eval: true }));
+  const joined = joinPostgresStore(locationOf(url), share, options);
+  t.after(() => joined.close());
+  await store.beat(1);
+  await change(renaming);
+  const now = performance.now.bind(performance);
+  t.mock.method(performance, 'now', () => now() + limits.postgres.testWriteMs);
+  await assert.rejects(store.beat(1), /changes the name of a plant; ALTER TABLE .* TRIGGER watch$/);
+  for (const one of [store, joined])
+    await assert.rejects(one.createPlants([plant(1, 'Alder')]), /the last test write/);
+  await change('ALTER TABLE public.plants DISABLE TRIGGER watch');
+  await store.beat(1);
+  assert.deepEqual(await joined.createPlants([plant(1, 'Alder')]), ['created']);
+});

@@ -1,0 +1,183 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { after, type TestContext, test } from 'node:test';
+import { Client } from 'pg';
+import { storeLocation } from '../../../src/cli/flags/store-location.ts';
+import { openStore, postgresEngine } from '../../../src/store/engines.ts';
+import { withLimits } from '../../helpers/faults.ts';
+import { nameOfDatabase, startPostgres } from '../../helpers/postgres.ts';
+import { locationOf } from '../../helpers/postgres-connection.ts';
+import {
+  create,
+  oneThread,
+  runProgram,
+  startProgram,
+  startServer,
+  takesNoCode,
+} from '../../helpers/program.ts';
+import { done, on, refused, runHere } from '../../helpers/run-here.ts';
+
+const database = await startPostgres({ after });
+
+const dump = readFileSync(new URL('../../data/store-1.1.0.sql', import.meta.url), 'utf8');
+
+/** The store that version 1.1.0 has made. */
+async function oldStore(): Promise<string> {
+  const url = await database.makeDatabase();
+  await database.query(dump, nameOfDatabase(url));
+  return url;
+}
+
+test('a store of version 1.1.0 is upgraded by the first of two nodes, and loses nothing', async (t) => {
+  const url = await oldStore();
+  const named = "UPDATE tokens SET name = 'environment' WHERE name = 'old'";
+  await database.query(named, nameOfDatabase(url));
+  const nodes = await Promise.all([1, 2].map(() => startServer(t, url, oneThread)));
+  for (const { plantsUrl } of nodes)
+    assert.equal((await create(plantsUrl, { id: 1, name: 'Alder', tag: 'Alnus' })).status, 200);
+  const limited = ['token', 'update', 'greenhouse', '--rate', '1/s', '--store', url];
+  assert.equal((await runHere(limited)).code, 0);
+  const { stdout } = await runHere(['token', 'list', '--json', '--store', url]);
+  assert.match(stdout, /"name":"greenhouse".*"rate":"1\/s","burst":1\}/);
+  assert.match(stdout, /"name":"environment \(token\)"/);
+});
+
+test('a store of version 2.0.0 gets an identity, which stays', async () => {
+  const url = await database.makeDatabase();
+  const run = async (...args: string[]) => (await done(...args, ...on(url))).stdout;
+  const identity = async () => JSON.parse(await run('verify', '--json')).identity;
+  await (await openStore(storeLocation(url, {}), 10_000)).close();
+  for (const statement of [
+    'ALTER TABLE plant_store DROP COLUMN identity, DROP COLUMN decided_at, DROP COLUMN restored',
+    'UPDATE plant_store SET schema_version = 10 WHERE id = 2',
+  ])
+    await database.query(statement, nameOfDatabase(url));
+  assert.equal(await identity(), undefined);
+  await run('upgrade');
+  const made = await identity();
+  assert.match(made, /^[0-9a-f]{32}$/);
+  await run('upgrade');
+  assert.equal(await identity(), made);
+});
+
+test('until then commands that read work, and commands that write say what to do', async () => {
+  const url = await oldStore();
+  assert.match((await runHere(['token', 'list', '--store', url])).stdout, /^greenhouse +create/m);
+  assert.equal((await runHere(['plants', 'count', '--store', url])).stdout, '22\n');
+  assert.match((await runHere(['verify', '--store', url])).stdout, /^plants +22$/m);
+  const says =
+    /of an earlier plant-store \(schema 1\); "plant-store upgrade --store [^"]+" upgrades it/;
+  await refused(says, 'token', 'create', 'other', ...on(url));
+});
+
+test('a store that was made between two releases is refused by name', async () => {
+  const url = await oldStore();
+  await database.query('UPDATE plant_store SET schema_version = 5', nameOfDatabase(url));
+  const { code, stderr } = await runHere(['serve', '--port', '0', '--store', url]);
+  assert.equal(code, 1);
+  assert.match(stderr, /was made between two releases \(schema 5\).*export the plants/);
+});
+
+test('a role that does not own the tables is told how the owner upgrades them, and serves when that is done', async (t) => {
+  const url = await oldStore();
+  const name = nameOfDatabase(url);
+  for (const statement of [
+    'CREATE ROLE visitor LOGIN',
+    'GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO visitor',
+  ])
+    await database.query(statement, name);
+  const asVisitor = new URL(url);
+  asVisitor.username = 'visitor';
+  const { code, stderr } = await runProgram(['serve', '--port', '0', '--store', `${asVisitor}`]);
+  assert.equal(code, 1);
+  assert.match(
+    stderr,
+    /cannot be changed \(must be owner of table tokens\); run "plant-store upgrade" with the role that owns the tables/,
+  );
+  assert.match(
+    (await runProgram(['upgrade', '--store', url])).stderr,
+    /"the store has been upgraded"}\n.*"the store is of version \d.*"}\n$/,
+  );
+  const { plantsUrl } = await startServer(t, `${asVisitor}`, oneThread);
+  assert.equal((await create(plantsUrl, { id: 1, name: 'Alder', tag: 'Alnus' })).status, 200);
+});
+
+test('an index that a cut upgrade has left is built again, beside creates', async () => {
+  const url = await oldStore();
+  const query = (text: string) => database.query(text, nameOfDatabase(url));
+  await query('CREATE INDEX plants_newest ON plants (created_at, id)');
+  const index = "indexrelid = 'plants_newest'::regclass";
+  await query(`UPDATE pg_index SET indisvalid = false WHERE ${index}`);
+  assert.equal((await runHere(['upgrade', '--store', url])).code, 0);
+  assert.deepEqual(await query(`SELECT indisvalid FROM pg_index WHERE ${index}`), [
+    { indisvalid: true },
+  ]);
+});
+
+test('an upgrade names the session for whose snapshot the build of its index would wait', async (t) => {
+  const url = await oldStore();
+  const dump = await clientOn(t, url, 'pg_dump');
+  await dump.query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT id FROM plants');
+  const limits = withLimits({ postgres: { upgradePauseMs: 100, upgradeMs: 1_000 } });
+  const { code, stderr } = await runProgram(['upgrade', '--store', url], limits);
+  assert.equal(code, 1);
+  assert.match(stderr, /has not been upgraded within 1 s.* in use by process \d+ \(pg_dump, user/);
+  await dump.query('COMMIT');
+  assert.equal((await runHere(['upgrade', '--store', url])).code, 0);
+});
+
+test('an upgrade tells for which session that has just begun the build of its index waits', async (t) => {
+  const url = await oldStore();
+  const dump = await clientOn(t, url, 'pg_dump');
+  await dump.query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT id FROM plants');
+  const { promise: told, resolve } = Promise.withResolvers<string>();
+  const upgrade = postgresEngine(locationOf(url)).upgrade(resolve);
+  assert.match(`${await Promise.race([told, upgrade])}`, /^process \d+ \(pg_dump, user postgres, /);
+  await dump.query('COMMIT');
+  assert.equal(await upgrade, undefined);
+});
+
+test('while a session reads the tokens, an upgrade gives way to other readers, and names the session; when the session has ended, the store is upgraded', {
+  skip: takesNoCode,
+}, async (t) => {
+  const url = await oldStore();
+  const dump = await clientOn(t, url, 'pg_dump');
+  await dump.query('BEGIN');
+  const { rows } = await dump.query('SELECT pg_backend_pid() AS pid FROM tokens');
+  const named = new RegExp(`in use by process ${rows[0].pid} \\(pg_dump, user postgres, .*\\)`);
+
+  const start = runProgram(
+    ['serve', '--port', '0', '--store', url],
+    withLimits({ postgres: { upgradePauseMs: 100, upgradeMs: 1_000 } }),
+  );
+  const reader = await clientOn(t, url, 'an old node');
+  // Much longer than a try, and much shorter than a create may take.
+  await reader.query("SET lock_timeout = '1500ms'");
+  let isOver = false;
+  void start.finally(() => {
+    isOver = true;
+  });
+  while (!isOver) await reader.query('SELECT id FROM tokens');
+  const { code, stderr } = await start;
+  assert.equal(code, 1);
+  assert.match(stderr, named);
+  assert.match(stderr, /has not been upgraded within 1 s, and is as it was/);
+  assert.doesNotMatch(stderr, /unknown/);
+
+  const starting = startProgram(['serve', '--port', '0', '--store', url]);
+  t.after(() => starting.kill('SIGKILL'));
+  let log = '';
+  for await (const chunk of starting.stderr.setEncoding('utf8')) {
+    log += chunk;
+    if (named.test(log)) await dump.query('COMMIT');
+    if (log.includes('"ready"')) break;
+  }
+  assert.match(log, /"schema":1,.*upgrading.*"schema":1,.*has been upgraded/s);
+});
+
+async function clientOn(t: TestContext, url: string, application_name: string): Promise<Client> {
+  const client = new Client({ connectionString: url, application_name });
+  await client.connect();
+  t.after(() => client.end());
+  return client;
+}

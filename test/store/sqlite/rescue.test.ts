@@ -1,0 +1,384 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  copyFileSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { compactTime } from '../../../src/disk/files.ts';
+import {
+  plant,
+  rareHeartbeats,
+  sabotaging,
+  statusAndCode,
+  withLimits,
+} from '../../helpers/faults.ts';
+import { mounted, mountedDisk } from '../../helpers/mounts.ts';
+import {
+  create,
+  oneThread,
+  type ServerWithStore,
+  startServer,
+  startServerOnNewStore,
+  storePath,
+  takesNoCode,
+  temporaryFolder,
+} from '../../helpers/program.ts';
+import { done } from '../../helpers/run-here.ts';
+import { makeStore, storedPlants } from '../../helpers/store-file.ts';
+
+const idsIn = (store: string) => storedPlants(store).map(([id]) => Number(id));
+
+/** What a server says that ends with exit code 1. */
+async function lastWords({ child, stderr }: ServerWithStore): Promise<string> {
+  if (child.exitCode === null) await once(child, 'close');
+  assert.equal(child.exitCode, 1);
+  const fatal = stderr()
+    .split('\n')
+    .find((line) => line.includes('"level":"fatal"'));
+  assert(fatal, stderr());
+  const { failure } = JSON.parse(fatal);
+  assert.match(failure, /have been removed or replaced while it was open; /);
+  return failure;
+}
+
+/** Creates plants that are in the WAL alone. @returns their ids */
+async function createInWal(t: TestContext, server: ServerWithStore, count = 20, name = 'Alder') {
+  const ids = Array.from({ length: count }, (_, index) => 101 + index);
+  for (const id of ids) assert.equal((await create(server.plantsUrl, { id, name })).status, 200);
+  const withoutWal = await storePath(t);
+  copyFileSync(server.store, withoutWal);
+  assert.deepEqual(idsIn(withoutWal), []);
+  return ids;
+}
+
+async function startWithPlants(t: TestContext) {
+  const server = await startServerOnNewStore(t, ...oneThread);
+  return { ...server, ids: await createInWal(t, server) };
+}
+
+/** The service may have ended: a test write before the create finds out, too. */
+async function refusesNext({ plantsUrl }: ServerWithStore): Promise<void> {
+  const reply = await create(plantsUrl, plant(1)).catch(() => undefined);
+  if (reply) assert.deepEqual(await statusAndCode(reply), [503, 50301]);
+}
+
+/** Creates plants from several clients until each of them is refused. @returns what got 200 */
+async function createUntilRefused({ plantsUrl }: ServerWithStore, afterEach: () => void) {
+  const acknowledged: number[] = [];
+  const clients = Array.from({ length: 4 }, async (_, client) => {
+    for (let id = client; ; id += 4) {
+      const reply = await create(plantsUrl, plant(id)).catch(() => undefined);
+      if (reply?.status !== 200) return assert.equal(reply?.status ?? 503, 503);
+      acknowledged.push(id);
+      afterEach();
+    }
+  });
+  await Promise.all(clients);
+  return acknowledged.sort((one, other) => one - other);
+}
+
+/** The name of the pair that the message names. */
+function pairIn(says: string): string {
+  const [, pair, wal] = /; every stored plant is in (\S+) and (\S+);/.exec(says) ?? [];
+  assert(pair, says);
+  assert.equal(wal, `${pair}-wal`);
+  for (const file of [pair, wal]) assert.equal(statSync(file).mode & 0o777, 0o600);
+  return pair;
+}
+
+/** Types the command that the message names. */
+async function typeCommandIn(says: string): Promise<void> {
+  const [, line = ''] = /"plant-store (copy [^"]+)"/.exec(says) ?? [];
+  await done(...line.split(' '));
+}
+
+/** The plant that was refused is stored or not. */
+function assertHolds(store: string, acknowledged: readonly number[]): void {
+  assert.deepEqual(
+    idsIn(store).filter((id) => id !== 1),
+    acknowledged,
+  );
+}
+
+function leaveRoom(folder: string, bytes: number): void {
+  const { bavail, bsize } = statfsSync(folder);
+  writeFileSync(join(folder, 'ballast'), Buffer.alloc(bavail * bsize - bytes));
+}
+
+/** The store first: without its WAL alone, the store would be made whole. */
+function removeAll(store: string): void {
+  for (const end of ['', '-wal', '-shm', '-sync']) rmSync(store + end);
+}
+
+const removed: Readonly<Record<string, (store: string) => void>> = {
+  'its WAL is removed': (store) => rmSync(`${store}-wal`),
+  'its WAL and the index are removed': (store) => {
+    for (const end of ['-wal', '-shm']) rmSync(store + end);
+  },
+  'the index of its WAL is removed': (store) => rmSync(`${store}-shm`),
+  'a program has put an empty WAL in the place of its WAL': (store) => {
+    writeFileSync(`${store}.empty`, '');
+    renameSync(`${store}.empty`, `${store}-wal`);
+  },
+};
+
+for (const [what, remove] of Object.entries(removed)) {
+  test(`when ${what}, the service puts the WAL back, and the store has every acknowledged plant`, async (t) => {
+    const server = await startWithPlants(t);
+
+    remove(server.store);
+
+    await refusesNext(server);
+    const says = await lastWords(server);
+    assert(says.endsWith(`; the store at ${server.store} is whole again`), says);
+    assert.equal(statSync(`${server.store}-wal`).mode & 0o777, 0o600);
+    assertHolds(server.store, server.ids);
+    const again = await startServer(t, server.store, oneThread);
+    assert.equal((await create(again.plantsUrl, plant(2))).status, 200);
+    assert.equal(await again.stop(), 0);
+    assert.deepEqual(readdirSync(dirname(server.store)), ['plants.db', 'plants.db-sync']);
+  });
+}
+
+test('when the index of the WAL is removed, and another service makes a new one, neither writes over a plant of the other', {
+  skip: takesNoCode,
+}, async (t) => {
+  const store = await storePath(t);
+  const first = { ...(await startServer(t, store, oneThread, withLimits(rareHeartbeats))), store };
+  const ids = await createInWal(t, first);
+  rmSync(`${store}-shm`);
+  const second = await startServer(t, store, oneThread);
+  // Into more pages of the WAL than the first service knows of.
+  const idsOfSecond = ids.flatMap((id) => [id + 100, id + 200, id + 300]);
+  for (const id of idsOfSecond)
+    assert.equal((await create(second.plantsUrl, plant(id))).status, 200);
+
+  await refusesNext(first);
+
+  const says = await lastWords(first);
+  assert(says.endsWith(`; the store at ${store} is whole again`), says);
+  // From now on, only the WAL has the last plants.
+  await second.stop('SIGKILL');
+  const all = [...ids, ...idsOfSecond].sort((one, other) => one - other);
+  assertHolds(store, all);
+});
+
+test('when all files are removed under load, the service saves them as a pair, and the command in the log makes a store of every acknowledged plant', async (t) => {
+  const server = await startServerOnNewStore(t);
+  let creates = 0;
+  const acknowledged = await createUntilRefused(server, () => {
+    if ((creates += 1) === 100) removeAll(server.store);
+  });
+  assert(acknowledged.length >= 100);
+
+  const says = await lastWords(server);
+
+  const pair = pairIn(says);
+  assert.deepEqual(
+    readdirSync(dirname(server.store)).sort(),
+    [pair, `${pair}-wal`].map((file) => basename(file)),
+  );
+  await typeCommandIn(says);
+  for (const store of [server.store, pair]) {
+    const ids = new Set(idsIn(store));
+    assert.deepEqual(
+      acknowledged.filter((id) => !ids.has(id)),
+      [],
+    );
+  }
+});
+
+test('when the store alone is removed, the service saves a pair, which replaces no file that has its name', async (t) => {
+  const server = await startWithPlants(t);
+  const now = Date.now();
+  const taken = Array.from(
+    { length: 100 },
+    (_, second) => `${server.store}.saved-${compactTime(new Date(now + second * 1_000))}`,
+  );
+  for (const file of taken) writeFileSync(file, 'kept');
+  rmSync(server.store);
+
+  await refusesNext(server);
+
+  const says = await lastWords(server);
+  assertHolds(pairIn(says), server.ids);
+  for (const file of taken) assert.equal(readFileSync(file, 'utf8'), 'kept');
+  // The WAL of the removed store stands beside the new store.
+  assert(existsSync(`${server.store}-wal`));
+  await typeCommandIn(says);
+  assertHolds(server.store, server.ids);
+});
+
+test('when another store takes the place of the store, the service saves a pair, and the other store never gets the old WAL', async (t) => {
+  const server = await startWithPlants(t);
+  const other = await storePath(t);
+  makeStore(other, 3);
+  const before = readFileSync(other);
+
+  renameSync(other, server.store);
+
+  await refusesNext(server);
+  const pair = pairIn(await lastWords(server));
+  assert.deepEqual(readFileSync(server.store), before);
+  assert.deepEqual(idsIn(server.store), [1, 2, 3]);
+  assertHolds(pair, server.ids);
+});
+
+test('when another WAL takes the place of the WAL, the service saves a pair, and leaves the store and the other WAL alone', async (t) => {
+  const server = await startWithPlants(t);
+  const files = [server.store, `${server.store}-wal`];
+  writeFileSync(`${server.store}.other`, 'written by another program');
+  renameSync(`${server.store}.other`, `${server.store}-wal`);
+  const before = files.map((file) => readFileSync(file));
+
+  await refusesNext(server);
+
+  const pair = pairIn(await lastWords(server));
+  assert.deepEqual(
+    files.map((file) => readFileSync(file)),
+    before,
+  );
+  assertHolds(pair, server.ids);
+});
+
+test('when a service is stopped before it has noticed that its files are gone, it saves them, too, and ends with exit code 1', async (t) => {
+  const server = await startWithPlants(t);
+  removeAll(server.store);
+
+  await server.stop();
+
+  assertHolds(pairIn(await lastWords(server)), server.ids);
+});
+
+test('when the disk of the store is unmounted, nothing is written into the bare folder, and the disk has every acknowledged plant', async (t) => {
+  const disk = mountedDisk(t, 16 * 2 ** 20);
+  if (disk === undefined) return;
+  const store = join(disk.at, 'plants.db');
+  const server = { ...(await startServer(t, store, oneThread)), store };
+  const ids = await createInWal(t, server);
+
+  assert.equal(spawnSync('umount', ['--lazy', disk.at]).status, 0);
+
+  await refusesNext(server);
+  const says = await lastWords(server);
+  assert(says.includes(`could not be saved: the folder ${disk.at} is gone, or its disk`), says);
+  assert.deepEqual(readdirSync(disk.at), []);
+  const image = join(dirname(disk.at), 'image');
+  assert.equal(spawnSync('mount', ['-o', 'loop', image, disk.at]).status, 0);
+  assertHolds(store, ids);
+});
+
+test('when the folder of the store is removed, the service says so, and makes no other folder', async (t) => {
+  const folder = await temporaryFolder(t);
+  const store = join(folder, 'data/plants.db');
+  const server = { ...(await startServer(t, store, oneThread)), store };
+  await createInWal(t, server);
+  rmSync(dirname(store), { recursive: true, maxRetries: 10 });
+
+  await refusesNext(server);
+
+  assert.match(await lastWords(server), /could not be saved: the folder \S+\/data is gone, or its/);
+  assert.deepEqual(readdirSync(folder), []);
+});
+
+test('on a disk without room for the removed WAL, the service copies the WAL into the store', async (t) => {
+  const folder = mounted(t, 'size=8m');
+  if (folder === undefined) return;
+  const store = join(folder, 'plants.db');
+  const server = { ...(await startServer(t, store, oneThread)), store };
+  const ids = await createInWal(t, server, 200);
+  const { size } = statSync(`${store}-wal`);
+  leaveRoom(folder, size / 2);
+
+  rmSync(`${store}-wal`);
+
+  await refusesNext(server);
+  const says = await lastWords(server);
+  assert(says.endsWith(`; the store at ${store} is whole again`), says);
+  assert.equal(existsSync(`${store}-wal`), false);
+  assertHolds(store, ids);
+});
+
+test('on a disk without room for a pair, the service says how much room a pair takes, and leaves nothing', async (t) => {
+  const folder = mounted(t, 'size=8m');
+  if (folder === undefined) return;
+  const store = join(folder, 'plants.db');
+  const server = { ...(await startServer(t, store, oneThread)), store };
+  await createInWal(t, server, 100, 'leaf '.repeat(2_000));
+  leaveRoom(folder, 2 ** 19);
+
+  removeAll(store);
+
+  await refusesNext(server);
+  const needs = `the disk is too full: \\S+ MiB are needed in ${folder}, and \\S+ KiB are free`;
+  assert.match(await lastWords(server), new RegExp(`; the plants could not be saved: ${needs}$`));
+  assert.deepEqual(readdirSync(folder), ['ballast']);
+});
+
+test('a pair of which the disk takes only the first file is removed', async (t) => {
+  const folder = mounted(t, 'size=8m,nr_inodes=20');
+  if (folder === undefined) return;
+  const store = join(folder, 'plants.db');
+  const server = { ...(await startServer(t, store, oneThread)), store };
+  await createInWal(t, server);
+  // A link takes an inode of this file system, too. The removal gives the one of the notes back.
+  const fillers = statfsSync(folder).ffree - 1;
+  for (let file = 0; file < fillers; file += 1) writeFileSync(join(folder, `${file}`), '');
+  removeAll(store);
+
+  await refusesNext(server);
+
+  assert.match(await lastWords(server), /could not be saved: ENOSPC.* link .*saved-\w+'$/);
+  assert.equal(readdirSync(folder).length, fillers);
+});
+
+/** A server whose copies can be sabotaged. @see ../helpers/sabotage.ts */
+async function startSabotaged(t: TestContext, kind: string, limits = {}, args = oneThread) {
+  const flag = join(await temporaryFolder(t), 'sabotage');
+  const store = await storePath(t);
+  const variables = { ...sabotaging(kind, flag), ...limits };
+  const server = { ...(await startServer(t, store, args, variables)), store };
+  const ids = await createInWal(t, server);
+  writeFileSync(flag, '');
+  removeAll(store);
+  await refusesNext(server);
+  return { ...server, ids, heal: () => rmSync(flag) };
+}
+
+test('while the files are copied, clients get 503 at once, and the service ends after the copy', {
+  skip: takesNoCode,
+}, async (t) => {
+  const args = [...oneThread, '--commit-timeout', '1m'];
+  const server = await startSabotaged(t, 'copy of the files hangs', {}, args);
+  const startedMs = performance.now();
+  const reply = await create(server.plantsUrl, plant(2));
+  assert.deepEqual(await statusAndCode(reply), [503, 50301]);
+  assert(performance.now() - startedMs < 30_000);
+  server.heal();
+  assertHolds(pairIn(await lastWords(server)), server.ids);
+});
+
+test('a service does not wait for long for a disk that does not return from the copy', {
+  skip: takesNoCode,
+}, async (t) => {
+  const limits = withLimits({ sqlite: { rescueMs: 100 } });
+  const server = await startSabotaged(t, 'copy of the files hangs', limits);
+  assert.match(await lastWords(server), /; saving them has not ended in 0\.2 s$/);
+});
+
+test('a copy that takes too long is given up and removed', { skip: takesNoCode }, async (t) => {
+  const server = await startSabotaged(t, 'copy of the files takes long');
+  const says = await lastWords(server);
+  assert.match(says, /; the plants could not be saved: the copy takes longer than 1 min$/);
+  assert.deepEqual(readdirSync(dirname(server.store)), []);
+});
