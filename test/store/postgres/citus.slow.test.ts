@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { openStore } from '../../../src/store/engines.ts';
+import { engineOf } from '../../../src/store/engines.ts';
 import { StoreError } from '../../../src/store/errors.ts';
 import { type Citus, startCitus } from '../../helpers/citus.ts';
 import { diagnose } from '../../helpers/diagnosis.ts';
@@ -32,7 +32,7 @@ async function testsOf(citus: Citus) {
   storeSuite(`Citus ${version}`, async (owner) => {
     const tables = 'plants, plant_store, tokens, sessions, backups, heartbeat';
     await query(emptied, `DROP TABLE IF EXISTS ${tables}`);
-    const store = await openStore(locationOf(emptied), 10_000);
+    const store = await engineOf(locationOf(emptied)).open({ callMs: 10_000, mayMake: true });
     await query(emptied, distribute);
     owner.after(() => store.close());
     return store;
@@ -49,7 +49,7 @@ async function testsOf(citus: Citus) {
     const proxy = await startProxy(t, worker?.port ?? 0);
     const update = `SELECT citus_update_node(nodeid, nodename, ${proxy.port})`;
     await query(url, `${update} FROM pg_dist_node WHERE nodeport = ${worker?.port}`);
-    await using store = await openStore(locationOf(url), 1_000);
+    await using store = await engineOf(locationOf(url)).open({ callMs: 1_000, mayMake: true });
     const create = async (name: string) => {
       const plant = { name, tag: undefined, createdBy: 0 };
       const plants = Array.from({ length: 20 }, (_, id) => ({ id: BigInt(id), ...plant }));

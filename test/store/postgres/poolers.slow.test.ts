@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { openStore } from '../../../src/store/engines.ts';
+import { engineOf } from '../../../src/store/engines.ts';
 import {
   type PoolerName,
   type PoolerSettings,
@@ -35,7 +35,7 @@ async function suiteThrough(pooler: PoolerName, settings: PoolerSettings) {
   storeSuite(title, async (owner) => {
     const empty = 'DROP SCHEMA public CASCADE; CREATE SCHEMA public';
     await server.query(empty, database);
-    const store = await openStore(locationOf(url), callMs, false);
+    const store = await engineOf(locationOf(url)).open({ callMs, mayMake: true });
     owner.after(() => store.close());
     assert(store.pooler);
     return store;
