@@ -145,13 +145,13 @@ async function stop(
 }
 
 function logStart(service: Service, config: ServiceConfig, token: TokenToTry, log: Log): void {
-  const { plantsUrl: url, opsUrl, promise, storeIsNew, lastBeatMs } = service;
+  const { plantsUrl: url, opsUrl, durability, storeIsNew, lastBeatMs } = service;
   const { pooler, databaseConnectionsMax } = service;
   const store = engineOf(config.store).name;
   if (storeIsNew) log.warn({ store }, 'there was no store; a new store has been made');
   if (lastBeatMs !== undefined) logAge(lastBeatMs, log);
-  if (promise) {
-    log[promise.level === 'lost' ? 'warn' : 'info']({}, `a 200 means: ${promise.says}`);
+  if (durability) {
+    log[durability.level === 'lost' ? 'warn' : 'info']({}, `a 200 means: ${durability.says}`);
     const through = pooler === undefined ? '' : `, through ${pooler}`;
     const { databaseConnections: wanted } = config;
     const isLess = wanted !== 'auto' && databaseConnectionsMax < wanted;

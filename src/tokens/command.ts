@@ -4,7 +4,7 @@ import { UsageError } from '../cli/flags/values.ts';
 import type { Column } from '../cli/terminal/table.ts';
 import { limits } from '../limits.ts';
 import { distanceText, isoTime, rateText, typedRate } from '../quantity-text.ts';
-import { commandFor, openExistingStore, openReader } from '../store/engines.ts';
+import { engineOf } from '../store/engines.ts';
 import type { StoreLocation } from '../store/location.ts';
 import type { Store } from '../store/store.ts';
 import type { TokenRecord } from '../store/tables/tokens.ts';
@@ -34,7 +34,10 @@ export const tokenCreate = command({
   async run({ values, positionals: [name = ''] }, terminal) {
     if (!isTokenName(name)) throw new UsageError(`NAME must be ${tokenNameRule}`);
     const rate = values.rate === 'none' ? undefined : values.rate;
-    await using store = await openExistingStore(values.store, limits.cli.lockMs);
+    await using store = await engineOf(values.store).open({
+      callMs: limits.cli.lockMs,
+      acceptsLostCommits: true,
+    });
     const issued = await issueToken(
       store,
       { name, role: values.role, validMs: values.expires, rate, by: userOfMachine() },
@@ -82,7 +85,10 @@ export const tokenRotate = command({
     'plant-store token rotate my-app --grace 0',
   ],
   async run({ values, positionals: [name = ''] }, terminal) {
-    await using store = await openExistingStore(values.store, limits.cli.lockMs);
+    await using store = await engineOf(values.store).open({
+      callMs: limits.cli.lockMs,
+      acceptsLostCommits: true,
+    });
     const { grace: graceMs, expires: validMs } = values;
     const wish = { name, graceMs, validMs, by: userOfMachine() };
     const rotated = await rotateToken(store, wish, Date.now());
@@ -114,7 +120,10 @@ export const tokenUpdate = command({
     if (values.rate === undefined)
       throw new UsageError('--rate says what to change: a rate such as 100/s, or none');
     const rate = values.rate === 'none' ? undefined : values.rate;
-    await using store = await openExistingStore(values.store, limits.cli.lockMs);
+    await using store = await engineOf(values.store).open({
+      callMs: limits.cli.lockMs,
+      acceptsLostCommits: true,
+    });
     if (!(await store.limitToken(name, rate))) throw notInForce(name, values.store);
     if (values.json) terminal.print(recordText({ name, ...shownRate(rate) }));
     const says = rate === undefined ? 'any rate' : typedRate(rateText(rate), rate.burst);
@@ -125,7 +134,7 @@ export const tokenUpdate = command({
 });
 
 function notInForce(name: string, location: StoreLocation): CommandError {
-  const wayOut = `${commandFor(location, 'token list')} shows the tokens`;
+  const wayOut = `${engineOf(location).command('token list')} shows the tokens`;
   return new CommandError(`there is no token named ${name} that is not revoked; ${wayOut}`);
 }
 
@@ -136,7 +145,7 @@ export const tokenList = command({
   flags: ['store', 'json'],
   examples: ['plant-store token list', 'plant-store token list --json'],
   async run({ values }, terminal) {
-    await using store = await openReader(values.store, limits.cli.readMs);
+    await using store = await engineOf(values.store).openReader(limits.cli.readMs);
     const now = Date.now();
     const tokens = byName(await store.listTokens()).map((token) => listed(token, now));
     if (values.json) for (const token of tokens) await terminal.print(recordText(token));
@@ -189,7 +198,10 @@ export const tokenRevoke = command({
   flags: ['store', 'json'],
   examples: ['plant-store token revoke my-app'],
   async run({ values, positionals: [name = ''] }, terminal) {
-    await using store = await openExistingStore(values.store, limits.cli.lockMs);
+    await using store = await engineOf(values.store).open({
+      callMs: limits.cli.lockMs,
+      acceptsLostCommits: true,
+    });
     const nowMs = Date.now();
     if (!(await store.revokeToken(name, nowMs, userOfMachine()))) {
       if (!(await endSessions(store, name))) throw notInForce(name, values.store);

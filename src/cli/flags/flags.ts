@@ -50,7 +50,7 @@ export interface Flag<T, D extends string | undefined = string | undefined> exte
 
 const formatNames = ['ndjson', 'csv'] as const;
 
-const textOf = (location: StoreLocation) => engineOf(location).text;
+const urlOf = (location: StoreLocation) => engineOf(location).url;
 
 export const flags = {
   host: withDefault('ADDRESS', text, '127.0.0.1', {
@@ -88,7 +88,7 @@ export const flags = {
   store: withDefault('STORE', storeLocation, `sqlite:${defaultStorePath}`, {
     help: 'the store: sqlite:PATH or postgres://…',
     need: 'For a store at a fixed path, whatever the working directory, or in a database.',
-    show: textOf,
+    show: urlOf,
   }),
   'new-store': choice(['auto', 'never', 'yes'], 'auto', {
     help:
