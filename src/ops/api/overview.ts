@@ -4,7 +4,7 @@ import type { Durability } from '../../store/store.ts';
 import type { Handler } from '../answer.ts';
 import type { Overview } from '../contract.ts';
 import { bestEffort, reused } from '../loading.ts';
-import type { StoreSources } from '../metrics/figures.ts';
+import type { StoreSources } from '../metrics/metrics.ts';
 import { missingPlants } from '../metrics/plant-count.ts';
 import type { Samples } from '../metrics/samples.ts';
 import { mattersIn } from './attention.ts';
