@@ -154,7 +154,7 @@ export class Replies {
     exchange.isOver = true;
     this.inLine.shift();
     this.waitingBytes -= reply.body.length;
-    if (this.inLine.length > 0) this.pipelined.take(1);
+    if (this.inLine.length > 0) this.pipelined.subtract(1);
   }
 
   /** @returns whether a file has been sent to its end */
@@ -176,7 +176,7 @@ export class Replies {
 
   abandon(): void {
     this.noteClientClosed();
-    if (this.inLine.length > 1) this.pipelined.take(this.inLine.length - 1);
+    if (this.inLine.length > 1) this.pipelined.subtract(this.inLine.length - 1);
     for (const exchange of this.inLine.splice(0)) exchange.isOver = true;
   }
 }
