@@ -153,29 +153,6 @@ for (const [bound, requests, connectionsCount, http, plantsMax] of [
   });
 }
 
-test('pipelined requests under way when the server stops are all answered, and then the connection ends', async (t) => {
-  const store = await storePath(t);
-  const drain = withLimits({ service: { drainMs: 60_000 } });
-  const { port, stop, logged } = await startServer(t, store, [], drain);
-  const lock = lockStore(t, store);
-  const [creates, others] = [await connectRaw(t, port), await connectRaw(t, port)];
-  await sendAndWaitUntilRead(creates, rawRequest(plant(1)), rawRequest(plant(2)));
-  // The reply to the last of these is ready before the server stops.
-  await sendAndWaitUntilRead(others, rawRequest(plant(3)), describeRequest);
-
-  const stopped = stop();
-  await logged((stderr) => stderr.includes('stopping'));
-  lock.release();
-
-  await assertCreated(creates, 1);
-  await assertCreated(creates, 2);
-  assert.equal(await creates.closed(), '');
-  await assertCreated(others, 3);
-  assert.equal((await others.reply()).status, 200);
-  assert.equal(await others.closed(), '');
-  assert.equal(await stopped, 0);
-});
-
 test('a client that waits for 100 Continue gets it only when its body will be read', async (t) => {
   const { port, store } = sharedServer();
   const waiting = { Expect: '100-Continue' };

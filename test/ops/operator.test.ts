@@ -19,7 +19,7 @@ import {
   storePath,
   token,
 } from '../helpers/program.ts';
-import { connectRaw, rawRequest } from '../helpers/raw.ts';
+import { connectRaw } from '../helpers/raw.ts';
 import { done, on, refused } from '../helpers/run-here.ts';
 import { alterStore } from '../helpers/store-file.ts';
 
@@ -130,20 +130,6 @@ test('a service that cannot commit is not ready within seconds', async (t) => {
   assert.match(body.checks[0]?.says ?? '', / [5-9]\.\d s ago$/);
   other.exec('ROLLBACK');
   await untilReadiness(server.opsUrl, ({ status }) => status === 200);
-});
-
-test('a service that is shutting down is live and not ready until its last request is answered', async (t) => {
-  const server = await startServerOnNewStore(t, ...oneThread);
-  const connection = await connectRaw(t, server.port);
-  const request = rawRequest('{"id":1,"name":"Alder"}');
-  connection.send(request.subarray(0, -10));
-  await untilReadiness(server.opsUrl, ({ status }) => status === 200);
-  const stopped = server.stop();
-  const { failing } = await untilReadiness(server.opsUrl, ({ status }) => status === 503);
-  assert.deepEqual(failing, ['service']);
-  connection.send(request.subarray(-10));
-  assert.equal((await connection.reply()).status, 200);
-  assert.equal(await stopped, 0);
 });
 
 test('a name that is not its own is refused, since it may lead here by DNS rebinding', async (t) => {
