@@ -154,16 +154,16 @@ function problemTable(catalogue: readonly Problem[]): string {
 
 function flagTable(): string {
   const names = Object.keys(flags) as FlagName[];
-  return table(['flag', 'what it does', 'default', 'commands'], names.map(flagRow));
+  return table(['flag', 'what it does', 'who needs it', 'default', 'commands'], names.map(flagRow));
 }
 
 function flagRow(name: FlagName): string[] {
-  const { placeholder, help, default: value }: Flag<unknown> = flags[name];
+  const { placeholder, help, need, default: value }: Flag<unknown> = flags[name];
   const takers = commands.filter((known) => known.flags.includes(name));
   const usual = value === undefined || placeholder === '' ? '' : `\`${value}\``;
   const missing = commands.filter((known) => !takers.includes(known));
   const taken = missing.length < takers.length ? `all but ${namesOf(missing)}` : namesOf(takers);
-  return [`\`${`--${name} ${placeholder}`.trimEnd()}\``, help, usual, taken];
+  return [`\`${`--${name} ${placeholder}`.trimEnd()}\``, help, need, usual, taken];
 }
 
 function namesOf(commands: readonly Command[]): string {

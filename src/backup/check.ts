@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import { CommandError, type Terminal } from '../cli/command.ts';
 import { limits } from '../limits.ts';
 import { numberText, plantsText } from '../quantity-text.ts';
-import { commandFor, engineOf, openReader, sqliteEngine } from '../store/engines.ts';
+import { engineOf, sqliteEngine } from '../store/engines.ts';
 import type { StoreFault } from '../store/inspection.ts';
 import { fileLocation, type StoreLocation } from '../store/location.ts';
 import { type CopyCounts, comparePlants } from '../transfer/copy-plants.ts';
@@ -74,7 +74,7 @@ export function demandBackup(path: string, purpose: string): void {
   if (!existsSync(`${path}-wal`)) return;
   throw new CommandError(
     `${path} is a store in use and not a backup, because ${path}-wal exists; make a backup ` +
-      `with ${commandFor(fileLocation(path), 'backup DEST')}`,
+      `with ${engineOf(fileLocation(path)).command('backup DEST')}`,
   );
 }
 
@@ -85,9 +85,9 @@ export async function compareWithBackup(
   location: StoreLocation,
   terminal: Terminal,
 ): Promise<CopyCounts> {
-  await using reader = await openReader(fileLocation(resolve(backup)), limits.cli.readMs);
+  await using reader = await engineOf(fileLocation(resolve(backup))).openReader(limits.cli.readMs);
   await using snapshot = await reader.openSnapshot();
-  await using store = await openReader(location, limits.cli.readMs);
+  await using store = await engineOf(location).openReader(limits.cli.readMs);
   const found = await comparePlants(snapshot, store, (done) =>
     terminal.showProgress('comparing', { done, total, unit: 'plants' }),
   );

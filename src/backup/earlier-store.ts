@@ -4,7 +4,7 @@ import type { Values } from '../cli/flags/flags.ts';
 import { isSystemError } from '../disk/files.ts';
 import { plantsText } from '../quantity-text.ts';
 import { shellQuoted } from '../store/command-text.ts';
-import { commandFor, engineOf } from '../store/engines.ts';
+import { engineOf } from '../store/engines.ts';
 import type { StoreLocation } from '../store/location.ts';
 import { backupsOf } from './lineage.ts';
 import { placeOf } from './origin.ts';
@@ -41,7 +41,7 @@ export async function earlierStore(
   location: StoreLocation,
   backups: string | undefined,
 ): Promise<{ readonly says: string; readonly remedy: string } | undefined> {
-  const { name, file, wholeText, traces: tracesBeside } = engineOf(location);
+  const { name, file, url, traces: tracesBeside } = engineOf(location);
   const beside = await tracesBeside();
   const inBackups = backups === undefined ? [] : await tracesIn(resolve(backups), location);
   const traces = [...inBackups, ...beside.map(({ says }) => says)];
@@ -49,11 +49,11 @@ export async function earlierStore(
   const source = inBackups.length === 0 ? 'BACKUP' : shellQuoted(resolve(`${backups}`));
   // It is newer than any backup.
   const [saved] = beside.flatMap((trace) => trace.saved ?? []);
-  const copy = `"plant-store copy ${shellQuoted(`sqlite:${saved}`)} ${shellQuoted(wholeText)}"`;
+  const copy = `"plant-store copy ${shellQuoted(`sqlite:${saved}`)} ${shellQuoted(url)}"`;
   const check = file ? 'mount its disk if it is not mounted' : 'check the URL of the database';
   return {
     says: `there is no store at ${name}, and there was one: ${traces.join('; ')}`,
-    remedy: `${check}, or bring the store back with ${saved ? copy : commandFor(location, `restore ${source}`)}`,
+    remedy: `${check}, or bring the store back with ${saved ? copy : engineOf(location).command(`restore ${source}`)}`,
   };
 }
 

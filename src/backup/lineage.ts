@@ -14,7 +14,7 @@ import { type BackupInSeries, unkept } from './series.ts';
 export interface Origin extends Partial<StoreIdentity> {
   /** The first part of the names of its backups. */
   readonly name: string;
-  /** As `Engine.place`. */
+  /** Tells the store from others that back up into one folder: host and path, or its URL. */
   readonly place: string;
 }
 

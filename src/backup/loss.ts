@@ -1,14 +1,14 @@
 import { join } from 'node:path';
 import { numberText, plantsText } from '../quantity-text.ts';
 import { shellQuoted } from '../store/command-text.ts';
-import { commandFor, engineOf } from '../store/engines.ts';
+import { engineOf } from '../store/engines.ts';
 import type { StoreLocation } from '../store/location.ts';
 import type { BackupInSeries } from './series.ts';
 
 /** The command that adds the plants of a file to a store, also while services run. */
 export function mergeCommand(file: string, location: StoreLocation): string {
   const source = shellQuoted(`sqlite:${file}`);
-  return commandFor(location, `export --store ${source} | plant-store import -`);
+  return engineOf(location).command(`export --store ${source} | plant-store import -`);
 }
 
 /** How a backup has more plants than a store. A clause. */
@@ -39,10 +39,10 @@ export function lossText(
     engineOf(location).file !== undefined &&
     ![undefined, identity].includes(backup.manifest?.identity);
   const remedy = isReplaced
-    ? `Stop the service, and type ${commandFor(location, `restore ${shellQuoted(file)} --overwrite`)}`
+    ? `Stop the service, and type ${engineOf(location).command(`restore ${shellQuoted(file)} --overwrite`)}`
     : `Bring the plants back, also while services run, with ${mergeCommand(file, location)}, and ` +
       'make a backup';
-  const decision = commandFor(location, `backup ${shellQuoted(folder)} --new-store yes`);
+  const decision = engineOf(location).command(`backup ${shellQuoted(folder)} --new-store yes`);
   return (
     `Plants are lost: ${difference}. ${remedy}. If these plants are not missed, say so once with ` +
     `${decision}.`

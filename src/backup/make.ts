@@ -7,7 +7,7 @@ import { createFileDurably, linkDurably } from '../disk/files.ts';
 import { limits } from '../limits.ts';
 import { version } from '../program.ts';
 import { ageText, isoTime } from '../quantity-text.ts';
-import { commandFor, engineOf, openExistingStore, sqliteEngine } from '../store/engines.ts';
+import { engineOf, sqliteEngine } from '../store/engines.ts';
 import { StoreError, StoreOpenError } from '../store/errors.ts';
 import type { PlantFigures } from '../store/inspection.ts';
 import { fileLocation, type StoreLocation } from '../store/location.ts';
@@ -28,7 +28,7 @@ import {
 } from './lineage.ts';
 import { countsText, lossText } from './loss.ts';
 import { type BackupFigures, type Manifest, manifestPath, manifestText } from './manifest.ts';
-import { originOf } from './origin.ts';
+import { originOf, placeOf } from './origin.ts';
 import { type BackupInSeries, listBackups, nextInSeries } from './series.ts';
 
 /** A backup as the command prints it. */
@@ -221,7 +221,7 @@ export function makeBackup(
       const figures = await inspectBackup(copy, terminal);
       if ('fault' in figures)
         throw new CommandError(
-          `the copy ${figures.fault}; check the store with ${commandFor(location, 'verify')}`,
+          `the copy ${figures.fault}; check the store with ${engineOf(location).command('verify')}`,
         );
       // Plants that came to the store after the copy are no difference.
       const found = backUp && (await compareWithBackup(copy, figures.plants, location, terminal));
@@ -233,7 +233,7 @@ export function makeBackup(
         throw new CommandError('the copy differs from what was read of the store; repeat it');
       const described = await describe?.(copy, figures);
       const times = { createdAt: startedAt.toISOString(), checkedAt: new Date().toISOString() };
-      const { place } = engineOf(location);
+      const { place } = placeOf(location);
       const manifest = { ...times, ...described, version, place, ...figures };
       publish(copy, path, manifest);
       return manifest;
@@ -268,7 +268,10 @@ export async function recordBackup(
   decides = false,
 ): Promise<void> {
   try {
-    await using store = await openExistingStore(location, limits.cli.lockMs);
+    await using store = await engineOf(location).open({
+      callMs: limits.cli.lockMs,
+      acceptsLostCommits: true,
+    });
     await store.recordBackup({ file, finishedAtMs: Date.now(), plants, digest });
     if (decides && decidedAt !== undefined) await store.noteDecision(Date.parse(decidedAt));
   } catch (error) {

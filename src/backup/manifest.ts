@@ -19,7 +19,7 @@ export interface Manifest extends BackupFigures {
   readonly seriesAt?: string;
   /** Of the program that made the backup. */
   readonly version: string;
-  /** As `Engine.place` of its store. Manifests of version 2.0 and earlier have none. */
+  /** As in `Origin`. Manifests of version 2.0 and earlier have none. */
   readonly place?: string;
   /** Earlier backups of its series that it holds with all their plants, by `holdingKey`. */
   readonly holds?: readonly string[];

@@ -11,7 +11,7 @@ import { shortOfSpace } from '../disk/file-system.ts';
 import { compactTime, isSameFile } from '../disk/files.ts';
 import { limits } from '../limits.ts';
 import { resolveEngine } from '../store/engine.ts';
-import { openExistingStore, postgresEngine, sqliteEngine } from '../store/engines.ts';
+import { engineOf, postgresEngine, sqliteEngine } from '../store/engines.ts';
 import { fileLocation, type PostgresLocation, type SqliteLocation } from '../store/location.ts';
 import {
   demandSame,
@@ -146,7 +146,10 @@ async function restoreIntoDatabase(
   await refuseOtherPlants(backup, location, terminal);
   const copied = { acceptsLostCommits, isTemporary: false };
   demandSame(await makeStoreCopy(backup, location, copied, terminal));
-  await using store = await openExistingStore(location, limits.cli.lockMs);
+  await using store = await engineOf(location).open({
+    callMs: limits.cli.lockMs,
+    acceptsLostCommits: true,
+  });
   await store.noteDecision(Date.now(), figures.digest);
-  return { name: postgresEngine(location).text, figures };
+  return { name: postgresEngine(location).url, figures };
 }

@@ -5,7 +5,7 @@ import { printFigures } from '../cli/terminal/figures.ts';
 import { atInterruption } from '../cli/terminal/interruption.ts';
 import { limits } from '../limits.ts';
 import { shellQuoted } from '../store/command-text.ts';
-import { commandFor, engineOf } from '../store/engines.ts';
+import { engineOf } from '../store/engines.ts';
 import { fileLocation, type StoreLocation } from '../store/location.ts';
 import { compareWithBackup, demandBackup, demandSound, differenceText, holdsAll } from './check.ts';
 import { resolveBackup } from './folder.ts';
@@ -86,6 +86,6 @@ async function verifyAgainst(
     file === undefined
       ? 'restore the backup into another database, and compare both'
       : 'stop the service, and restore the backup: ' +
-        `${commandFor(location, `restore ${shellQuoted(backup)} --overwrite`)}`;
+        `${engineOf(location).command(`restore ${shellQuoted(backup)} --overwrite`)}`;
   throw new CommandError(`${differenceText(found, backup, location)}; ${remedy}`);
 }

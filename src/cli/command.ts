@@ -62,6 +62,8 @@ export interface Definition<F extends FlagName = FlagName> {
   /** Who needs the command, and when: one sentence. */
   readonly need: string;
   readonly flags: readonly F[];
+  /** The same flags under headings, for the help of a command with many. */
+  readonly headings?: Readonly<Record<string, readonly F[]>>;
   readonly examples: readonly string[];
   run(args: Arguments<F>, terminal: Terminal): Promise<number>;
 }

@@ -39,27 +39,34 @@ export async function showProgramHelp(
 }
 
 export function showCommandHelp(known: Command, show: Show): void {
-  const { flags: names } = known;
+  const { flags: names, headings = { Flags: names } } = known;
   for (const line of wrapped(`${known.summary} ${known.need}`)) show(line);
   show('');
   show(`Usage: plant-store ${usage(known)}${names.length > 0 ? ' [flags]' : ''}`);
   show('');
-  if (names.length > 0) showFlags(names, show);
+  if (names.length > 0) showFlags(names, headings, show);
   show('Examples:', 'heading');
   for (const example of known.examples) show(`  ${example}`);
 }
 
-function showFlags(names: readonly FlagName[], show: Show): void {
-  const typed = names.map((name) => `--${name} ${flags[name].placeholder}`.trimEnd());
-  const typedChars = Math.max(...typed.map((one) => one.length));
-  show('Flags:', 'heading');
-  for (const [index, name] of names.entries()) {
-    const { help, need } = flags[name];
-    const text = `${help}${usual(name)}. ${need}`;
-    for (const line of item(typed[index] ?? '', typedChars, text)) show(line);
+/** The text of a flag with a longer name begins on the next line. */
+const flagCharsMax = '--ops-tls-certificate FILE'.length;
+
+function showFlags(
+  names: readonly FlagName[],
+  headings: NonNullable<Command['headings']>,
+  show: Show,
+): void {
+  const typed = (name: FlagName) => `--${name} ${flags[name].placeholder}`.trimEnd();
+  const longest = Math.max(...names.map((name) => typed(name).length));
+  const nameChars = Math.min(longest, flagCharsMax);
+  for (const [heading, some] of Object.entries(headings)) {
+    show(`${heading}:`, 'heading');
+    for (const name of some)
+      for (const line of item(typed(name), nameChars, flags[name].help + usual(name))) show(line);
+    show('');
   }
   const [first = 'store'] = names;
-  show('');
   show(`Every flag has an environment variable: --${first} has ${variableOf(first)}.`);
   show('A flag counts before its variable.');
   show('');

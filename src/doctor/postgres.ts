@@ -2,7 +2,7 @@ import { isThisMachine } from '../hosts.ts';
 import { limits } from '../limits.ts';
 import { numberText } from '../quantity-text.ts';
 import { splitConnections } from '../serve/database-connections.ts';
-import { commandFor, type DatabaseCondition, postgresEngine } from '../store/engines.ts';
+import { type DatabaseCondition, engineOf, postgresEngine } from '../store/engines.ts';
 import { StoreError, StoreOpenError } from '../store/errors.ts';
 import type { PostgresLocation } from '../store/location.ts';
 import { descriptors, usualHttpThreads } from './machine-checks.ts';
@@ -69,7 +69,7 @@ function schema({ location, store }: Reached): Finding {
   if (store instanceof StoreOpenError) return { level: 'error', says: store.message };
   if (store instanceof StoreError) return error(store.message, 'check the role and the tables');
   if (store === undefined)
-    return ok(`there is no store yet; ${commandFor(location, 'serve')} makes the store`);
+    return ok(`there is no store yet; ${engineOf(location).command('serve')} makes the store`);
   const faults = store.lax.join(', ');
   const says = `workers are away, or lack fsync=on and synchronous_commit=on: ${faults}`;
   if (faults) return error(says, 'start them, or set both there');
@@ -121,21 +121,23 @@ function encryption({ location: { tls }, server: { host, isEncrypted } }: Reache
 const remedy =
   'add sslmode=verify-full to the URL, and sslrootcert=FILE with the trusted authority';
 
-function durability({ server: { promise, mayTearPages, hasStandby } }: DatabaseCondition): Finding {
-  if (promise.level === 'lost') {
+function durability({
+  server: { durability, mayTearPages, hasStandby },
+}: DatabaseCondition): Finding {
+  if (durability.level === 'lost') {
     return error(
-      promise.says,
+      durability.says,
       'switch it on; otherwise the service starts only with --accept-lost-commits',
     );
   }
-  if (promise.level === 'kept' && !hasStandby)
-    return warning(promise.says, 'no standby is connected: until one is, creates get 503');
+  if (durability.level === 'kept' && !hasStandby)
+    return warning(durability.says, 'no standby is connected: until one is, creates get 503');
   return mayTearPages
     ? warning(
-        promise.says,
+        durability.says,
         'set full_page_writes to on, unless the file system writes pages atomically',
       )
-    : ok(promise.says);
+    : ok(durability.says);
 }
 
 function connections({

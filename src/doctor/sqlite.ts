@@ -4,7 +4,7 @@ import { nearestExisting } from '../disk/file-system.ts';
 import { obstacleTo } from '../disk/obstacle.ts';
 import { limits } from '../limits.ts';
 import { storeOfPackage } from '../store/command-text.ts';
-import { commandFor, openReader, sqliteEngine } from '../store/engines.ts';
+import { engineOf, sqliteEngine } from '../store/engines.ts';
 import { StoreError, StoreOpenError } from '../store/errors.ts';
 import type { SqliteLocation } from '../store/location.ts';
 import { descriptors } from './machine-checks.ts';
@@ -52,10 +52,12 @@ async function schema({ location, file: stats }: StoreFile): Promise<Finding> {
     const obstacle = obstacleTo(location.path);
     if (obstacle !== undefined)
       return { level: 'error', says: `there is no store at ${path}: ${obstacle}` };
-    return ok(`there is no store at ${path} yet; ${commandFor(location, 'serve')} makes the store`);
+    return ok(
+      `there is no store at ${path} yet; ${engineOf(location).command('serve')} makes the store`,
+    );
   }
   try {
-    await using store = await openReader(location, limits.cli.readMs);
+    await using store = await engineOf(location).openReader(limits.cli.readMs);
     const triggers = await sqliteEngine(location).triggers();
     if (triggers) return error(`the store has ${triggers.says}`, triggers.remedy);
     return ok(storeText((await store.identity())?.identity));
@@ -65,7 +67,7 @@ async function schema({ location, file: stats }: StoreFile): Promise<Finding> {
     if (!(cause instanceof StoreError)) throw cause;
     return error(
       `the store cannot be read (${cause.message})`,
-      `find the cause with ${commandFor(location, 'verify')}`,
+      `find the cause with ${engineOf(location).command('verify')}`,
     );
   }
 }

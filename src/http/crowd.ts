@@ -71,7 +71,7 @@ export class Crowd<M extends Member> {
   }
 
   leave(): void {
-    this.options.counters.connections.take(1);
+    this.options.counters.connections.subtract(1);
   }
 
   private makeRoom(): void {
@@ -184,7 +184,7 @@ export class Crowd<M extends Member> {
     this.forget(member);
     this.members.delete(member);
     this.lingering.delete(member);
-    if (hasLingered) this.options.counters.lingering.take(1);
+    if (hasLingered) this.options.counters.lingering.subtract(1);
   }
 }
 

@@ -153,7 +153,7 @@ export class ReplySender {
     exchange.isOver = true;
     this.due.shift();
     this.waitingBytes -= reply.body.length;
-    if (this.due.length > 0) this.pipelined.take(1);
+    if (this.due.length > 0) this.pipelined.subtract(1);
   }
 
   /** @returns whether a file has been sent to its end */
@@ -175,7 +175,7 @@ export class ReplySender {
 
   abandon(): void {
     this.noteClientClosed();
-    if (this.due.length > 1) this.pipelined.take(this.due.length - 1);
+    if (this.due.length > 1) this.pipelined.subtract(this.due.length - 1);
     for (const exchange of this.due.splice(0)) exchange.isOver = true;
   }
 }

@@ -6,7 +6,7 @@ import type { Environment } from '../cli/flags/environment.ts';
 import type { Values } from '../cli/flags/flags.ts';
 import { readSmallFile } from '../disk/files.ts';
 import { limits } from '../limits.ts';
-import { openExistingStore } from '../store/engines.ts';
+import { engineOf } from '../store/engines.ts';
 import { makeSignInLink } from '../tokens/sessions.ts';
 import type { Readiness } from './contract.ts';
 
@@ -23,7 +23,10 @@ export const open = command({
   async run({ values }, terminal) {
     const address = operatorAddress(values, 'open the console');
     await readiness(address);
-    await using store = await openExistingStore(values.store, limits.cli.lockMs);
+    await using store = await engineOf(values.store).open({
+      callMs: limits.cli.lockMs,
+      acceptsLostCommits: true,
+    });
     const { secret, expiresAtMs } = await makeSignInLink(store, Date.now());
     const page = consoleUrl(address);
     const url = `${page}#/sign-in?link=${secret}`;

@@ -2,7 +2,7 @@ import { Agent, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { newPlantLine } from '../contract/plant.ts';
 import { limits } from '../limits.ts';
-import { openReader } from '../store/engines.ts';
+import { engineOf } from '../store/engines.ts';
 import type { StoreLocation } from '../store/location.ts';
 import {
   acknowledgedBelow,
@@ -78,7 +78,7 @@ function isFinished({ lost, changed, extra, kills }: Proof, over: AbortSignal): 
 }
 
 async function look(location: StoreLocation, history: History, from: number): Promise<Faults> {
-  await using store = await openReader(location, limits.cli.readMs);
+  await using store = await engineOf(location).openReader(limits.cli.readMs);
   return await faultsIn(store, history, from);
 }
 

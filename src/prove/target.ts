@@ -9,7 +9,7 @@ import {
 } from '../disk/file-system.ts';
 import { limits } from '../limits.ts';
 import { resolveEngine } from '../store/engine.ts';
-import { commandFor, postgresEngine } from '../store/engines.ts';
+import { engineOf, postgresEngine } from '../store/engines.ts';
 import {
   fileLocation,
   type PostgresLocation,
@@ -64,7 +64,7 @@ function openFileTarget(location: SqliteLocation): Target {
       'a kill is not a power cut: the kernel keeps what a killed process has written.',
       'Whether the drive keeps what it has synced shows only a power cut, or the times above.',
     ],
-    doctor: commandFor(location, 'doctor'),
+    doctor: engineOf(location).command('doctor'),
     left: [],
     [Symbol.dispose]: scratch[Symbol.dispose],
   };
@@ -96,7 +96,7 @@ function doubtOf(type: FileSystem['type'], syncP50Ms: number): string | undefine
 
 async function openDatabaseTarget(location: PostgresLocation): Promise<Target> {
   const engine = postgresEngine(location);
-  const { level, says } = (await engine.condition()).server.promise;
+  const { level, says } = (await engine.condition()).server.durability;
   if (level === 'lost') throw new CommandError(`there is nothing to prove: ${says}; switch it on`);
   const left: string[] = [];
   return {
@@ -109,14 +109,14 @@ async function openDatabaseTarget(location: PostgresLocation): Promise<Target> {
           schema.drop().catch(() => void left.push(`DROP SCHEMA ${schema.name} CASCADE`)),
       };
     },
-    lines: [`database  ${engine.text}`, `promise   ${says}`],
+    lines: [`database  ${engine.url}`, `promise   ${says}`],
     doubt: undefined,
-    record: { database: engine.text, promise: says },
+    record: { database: engine.url, promise: says },
     unproved: [
       'only the service was killed, not the database, which promises the above;',
       'only a power cut of the database, or a failover to a standby, shows whether it does.',
     ],
-    doctor: commandFor(location, 'doctor'),
+    doctor: engineOf(location).command('doctor'),
     left,
     [Symbol.dispose]() {},
   };

@@ -3,7 +3,7 @@ import type { ServiceBackups } from '../backup/schedule.ts';
 import { command, type Terminal } from '../cli/command.ts';
 import type { Environment } from '../cli/flags/environment.ts';
 import type { Values } from '../cli/flags/flags.ts';
-import { jwtFlags, jwtRules, tlsFiles, tlsFlags } from '../cli/flags/groups.ts';
+import { jwtFlags, jwtRules, tlsFiles } from '../cli/flags/groups.ts';
 import { UsageError } from '../cli/flags/values.ts';
 import { checkStart } from '../doctor/start.ts';
 import { limits } from '../limits.ts';
@@ -19,33 +19,38 @@ import { type Systemd, systemd } from './systemd.ts';
 import { prepareStore } from './upgrade.ts';
 import { type TokenToTry, tokenToTry, welcome } from './welcome.ts';
 
-const flags = [
-  'host',
-  'port',
-  ...tlsFlags,
-  'reuse-port',
-  'http-threads',
-  'ops-host',
-  'ops-port',
-  'ops-names',
-  'store',
-  'new-store',
-  'database-connections',
-  'accept-lost-commits',
-  'min-standbys',
-  ...jwtFlags,
-  'base-path',
-  'cors-origins',
-  'token-file',
-  'body-limit',
-  'commit-timeout',
-  'backup-to',
-  'backup-every',
-  'backup-keep',
-  'otlp-endpoint',
-  'log-level',
-  'log-format',
-] as const;
+const headings = {
+  'For clients': [
+    'host',
+    'port',
+    'tls-certificate',
+    'tls-key',
+    'reuse-port',
+    'http-threads',
+    'base-path',
+    'cors-origins',
+    'body-limit',
+  ],
+  'For operators: health, metrics and the console': [
+    'ops-host',
+    'ops-port',
+    'ops-names',
+    'ops-tls-certificate',
+    'ops-tls-key',
+  ],
+  'The store': [
+    'store',
+    'new-store',
+    'commit-timeout',
+    'database-connections',
+    'min-standbys',
+    'accept-lost-commits',
+  ],
+  Tokens: ['token-file', ...jwtFlags],
+  Backups: ['backup-to', 'backup-every', 'backup-keep'],
+  'The log and traces': ['log-level', 'log-format', 'otlp-endpoint'],
+} as const;
+const flags = Object.values(headings).flat();
 
 type ServeValues = Values<(typeof flags)[number]>;
 
@@ -54,6 +59,7 @@ export const serve = command({
   summary: 'Run the service.',
   need: 'Everyone needs it: clients create plants through it.',
   flags,
+  headings,
   examples: [
     'plant-store serve',
     'plant-store serve --port 9090 --store sqlite:/var/lib/plant-store/plants.db',
@@ -139,13 +145,13 @@ async function stop(
 }
 
 function logStart(service: Service, config: ServiceConfig, token: TokenToTry, log: Log): void {
-  const { plantsUrl: url, opsUrl, promise, storeIsNew, lastBeatMs } = service;
+  const { plantsUrl: url, opsUrl, durability, storeIsNew, lastBeatMs } = service;
   const { pooler, databaseConnectionsMax } = service;
   const store = engineOf(config.store).name;
   if (storeIsNew) log.warn({ store }, 'there was no store; a new store has been made');
   if (lastBeatMs !== undefined) logAge(lastBeatMs, log);
-  if (promise) {
-    log[promise.level === 'lost' ? 'warn' : 'info']({}, `a 200 means: ${promise.says}`);
+  if (durability) {
+    log[durability.level === 'lost' ? 'warn' : 'info']({}, `a 200 means: ${durability.says}`);
     const through = pooler === undefined ? '' : `, through ${pooler}`;
     const { databaseConnections: wanted } = config;
     const isLess = wanted !== 'auto' && databaseConnectionsMax < wanted;

@@ -89,14 +89,14 @@ export async function openOperator(options: OperatorOptions) {
     async loadConsole() {
       // Most services are only probed.
       const { openConsole } = await import('../ops/routes.ts');
-      const { promise } = store;
-      const { wholeText: location } = engineOf(config.store);
+      const { durability } = store;
+      const { url: location } = engineOf(config.store);
       // A URL has no zone, and an address may.
       const port = listener.origin.replace(/.*:/, '');
       return openConsole({
         ...shown,
         store,
-        promise,
+        durability,
         version,
         log,
         location,
@@ -142,7 +142,7 @@ function inForce(
     ['port', `${config.port}`],
     ['ops-port', opsPort],
     ['http-threads', `${httpThreads.length}`],
-    ['store', engineOf(config.store).wholeText],
+    ['store', engineOf(config.store).url],
   ]);
   return settings.map((setting) => {
     const value = chosen.get(setting.name) ?? setting.inForce;
@@ -189,7 +189,7 @@ function observe(
     queuePlants,
     queuePlantsMax,
     phase,
-    promise: store.promise,
+    durability: store.durability,
     weakerSinceMs: options.storeWatch.weakerSinceMs,
     recentCreates: samples.recentCreates,
   });

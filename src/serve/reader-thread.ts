@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { limits } from '../limits.ts';
 import type { ReaderOrder } from '../ops/reader.ts';
-import { openReader } from '../store/engines.ts';
+import { engineOf } from '../store/engines.ts';
 import type { StoreLocation } from '../store/location.ts';
 
 /*
@@ -11,7 +11,7 @@ import type { StoreLocation } from '../store/location.ts';
 
 const owner = parentPort;
 if (owner === null) throw new Error('this file is the entry of a worker thread');
-const store = await openReader(workerData as StoreLocation, limits.ops.readMs);
+const store = await engineOf(workerData as StoreLocation).openReader(limits.ops.readMs);
 
 owner.on('message', async (order: ReaderOrder) => {
   if (order === 'close') {

@@ -3,7 +3,7 @@ import { limits } from '../limits.ts';
 import type { BackupDesk } from '../ops/api/backups.ts';
 import { rememberRefusals } from '../ops/refused-requests.ts';
 import { tabulateTokens } from '../ops/token-figures.ts';
-import { engineOf, openStore } from '../store/engines.ts';
+import { engineOf } from '../store/engines.ts';
 import type { SharedStore } from '../store/store.ts';
 import type { Log, ServiceLog } from '../telemetry/log.ts';
 import type { RequestReport } from '../telemetry/request-reports.ts';
@@ -41,6 +41,7 @@ export async function startService(
   const database = splitConnections(config.databaseConnections, threadCount);
   await using starting = new AsyncDisposableStack();
   const { log } = serviceLog;
+  const engine = engineOf(config.store);
   const certificates = {
     public: config.tls && starting.use(await watch(config.tls, log)),
     operators: config.opsTls && starting.use(await watch(config.opsTls, log)),
@@ -59,16 +60,17 @@ export async function startService(
     starting.use(loadHttpThread(onRequests, serviceLog.writeLine)),
   );
   const store = starting.use(
-    await openStore(config.store, config.commitMs, config.acceptsLostCommits, {
+    await engine.open({
+      ...config,
+      callMs: config.commitMs,
+      mayMake: true,
       connectionsPerThread: database.mainThread,
-      standbysMin: config.standbysMin,
     }),
   );
   for (const says of await store.testWrite()) log.warn({}, says);
   // The heartbeats of this service begin with the operators' listener.
   const lastBeatMs = await store.lastBeat();
-  const { wholeText, firstTokenFile } = engineOf(config.store);
-  const ensureToken = () => ensureFirstToken(store, wholeText, firstTokenFile, Date.now());
+  const ensureToken = () => ensureFirstToken(store, engine.url, engine.firstTokenFile, Date.now());
   if (config.fixedToken === undefined && !(await ensureToken()))
     log.info({}, 'another node has made the first token, and has written the token to a file');
 
@@ -151,7 +153,7 @@ function running(
     /** The same for the store alone, also while the service is closed. */
     storeFailed: store.failed,
     /** What a 200 means with the settings of the database. */
-    promise: store.promise(),
+    durability: store.durability(),
     pooler: store.pooler,
     /** Whether a token in the store is admitted now. */
     admits: (token: string) => isTokenAdmitted(store, token, Date.now()),

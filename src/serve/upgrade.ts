@@ -4,7 +4,7 @@ import { compactTime } from '../disk/files.ts';
 import { limits } from '../limits.ts';
 import { version } from '../program.ts';
 import { resolveEngine } from '../store/engine.ts';
-import { engineOf, openReader, postgresEngine, sqliteEngine } from '../store/engines.ts';
+import { engineOf, postgresEngine, sqliteEngine } from '../store/engines.ts';
 import { StoreOpenError } from '../store/errors.ts';
 import type { PostgresLocation, SqliteLocation, StoreLocation } from '../store/location.ts';
 import { type Log, openLog } from '../telemetry/log.ts';
@@ -25,7 +25,7 @@ export const upgrade = command({
     terminal.onExit(writeLast);
     await prepareStore(store, log, terminal);
     // Throws if there is no store.
-    await using _reader = await openReader(store, limits.cli.readMs);
+    await using _reader = await engineOf(store).openReader(limits.cli.readMs);
     log.info({ store: engineOf(store).name }, `the store is of version ${version}`);
     return 0;
   },

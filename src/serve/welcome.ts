@@ -4,7 +4,7 @@ import { tokenVariable } from '../cli/flags/command-line.ts';
 import { isSystemError } from '../disk/files.ts';
 import { version } from '../program.ts';
 import { shellQuoted } from '../store/command-text.ts';
-import { commandFor, engineOf } from '../store/engines.ts';
+import { engineOf } from '../store/engines.ts';
 import { readFirstToken } from '../tokens/first-token.ts';
 import type { ServiceConfig } from './config.ts';
 import type { Service } from './service.ts';
@@ -18,7 +18,7 @@ export function welcome(service: Service, config: ServiceConfig, token: TokenToT
     `  docs     ${reachable(plantsUrl).replace(/plants$/, 'docs')}`,
     '  store    ' +
       `${engineOf(config.store).name}${service.storeIsNew ? ' (new: there was none)' : ''}`,
-    ...(service.promise === undefined ? [] : [`  a 200    ${service.promise.says}`]),
+    ...(service.durability === undefined ? [] : [`  a 200    ${service.durability.says}`]),
     `  token    ${token.where}`,
     ...(service.opsUrl === undefined ? [] : [`  console  ${reachable(service.opsUrl)}`]),
     'Create a plant:',
@@ -43,7 +43,7 @@ export async function tokenToTry(
     return { where: `in ${firstTokenFile}`, inShell: catCommand(firstTokenFile) };
   }
   return {
-    where: `make one with: ${commandFor(config.store, 'token create NAME').slice(1, -1)}`,
+    where: `make one with: ${engineOf(config.store).command('token create NAME').slice(1, -1)}`,
     inShell: 'TOKEN',
   };
 }

@@ -5,7 +5,7 @@ import { defaultStorePath } from './location.ts';
  * A command of the program for a message, in quotes: on the store, and good in a shell in any
  * folder.
  *
- * @param store as in `Engine.wholeText`
+ * @param store as in `Engine.url`
  */
 export function commandOn(store: string, words: string): string {
   return `"plant-store ${words} --store ${shellQuoted(store)}"`;

@@ -99,7 +99,7 @@ export function createCommitQueue(
     const plantsMax = bounds.queuePlantsMax - share.plants - 1;
     if (!held.queuedPlants.add(1, plantsMax)) return false;
     if (!held.queuedBytes.add(bytes, limits.store.queueBytesMax - share.bytes - bytes)) {
-      held.queuedPlants.take(1);
+      held.queuedPlants.subtract(1);
       return false;
     }
     share.plants += 1;
@@ -118,8 +118,8 @@ export function createCommitQueue(
       share.bytes -= bytes;
       if (share.plants === 0) shares.delete(account);
     }
-    held.queuedPlants.take(plants.length);
-    held.queuedBytes.take(sum);
+    held.queuedPlants.subtract(plants.length);
+    held.queuedBytes.subtract(sum);
   }
 
   /**

@@ -5,8 +5,10 @@ import type { SharedStore, Store, StoreReader, StoreShare } from './store.ts';
 export interface StoreOptions {
   /** Time for one call, and for a write to wait for another process. */
   readonly callMs: number;
-  /** Whether to use a database that may lose commits. Only programs that create plants ask. */
-  readonly acceptsLostCommits: boolean;
+  /** Whether to make a missing store. */
+  readonly mayMake?: boolean;
+  /** Whether to use a database that may lose commits. */
+  readonly acceptsLostCommits?: boolean;
   /** Connections to a database that one thread may have. By default, as many as are of use. */
   readonly connectionsPerThread?: number | undefined;
   /** Standbys that a database must wait for before a plant counts as created. By default none. */
@@ -35,20 +37,16 @@ export interface FoundTriggers {
 export interface Engine {
   /** Its name in traces (OpenTelemetry, `db.system.name`). */
   readonly dbSystem: string;
-  /** The location as `--store` names it, without a password. */
-  readonly text: string;
-  /** As `text`, with the absolute path of a file. */
-  readonly wholeText: string;
-  /** The location in messages: an absolute path, or `text`. */
-  readonly name: string;
-  /** The file of the store; undefined for a database. */
+  /** The location as `--store` takes it: with the absolute path of a file, without a password. */
+  readonly url: string;
+  /** The absolute path of the store; undefined for a database. */
   readonly file: string | undefined;
+  /** The location in messages: `file` or `url`. */
+  readonly name: string;
   /** Where the first token is written: beside a file; for a database, beside the default store. */
   readonly firstTokenFile: string;
   /** The first part of the name of a backup. */
   readonly backupName: string;
-  /** Tells the store from others that back up into one folder: host and path, or `text`. */
-  readonly place: string;
   /** All files that belong to the store. A command must not overwrite them. */
   files(): string[];
   /** Bytes of SQLite's WAL; undefined for a database. @throws errors of the file system */
@@ -59,8 +57,10 @@ export interface Engine {
   traces(): Promise<Trace[]>;
   /** Gives a WAL without its store another name: SQLite would remove the WAL. */
   setTracesAside(): void;
-  /** @param mayMake whether to make a missing store @throws StoreOpenError, StoreError */
-  open(options: StoreOptions, mayMake: boolean): Promise<SharedStore>;
+  /** A command of the program on the store, in quotes, for a message. */
+  command(words: string): string;
+  /** @throws StoreOpenError, also if the store does not exist and may not be made; StoreError */
+  open(options: StoreOptions): Promise<SharedStore>;
   /** Joins a store that another thread shares. Close it before the other thread closes its own. */
   join(share: StoreShare, options: StoreOptions): Promise<Store>;
   /** @param readMs per read of a database @throws StoreOpenError without a store, StoreError */

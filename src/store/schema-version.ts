@@ -30,7 +30,7 @@ export function unknownVersion(
 
 /**
  * @param store a store, as the subject of a sentence
- * @param location as `Engine.wholeText`
+ * @param location as `Engine.url`
  * @throws StoreOpenError for the store of an earlier version, which only some commands can read
  */
 export function demandNewest(version: number, store: string, location: string): void {

@@ -6,8 +6,8 @@ import type { TableReader, TableWriter } from './tables/tables.ts';
 
 /** Reads a store, also while services run on it. Closing it twice is safe. */
 export interface StoreReader extends PlantReader, TableReader, AsyncDisposable {
-  /** The store as `--store` names it, without a password. */
-  readonly location: string;
+  /** As `Engine.url`. */
+  readonly url: string;
   /** Undefined before the upgrade of a store of 2.0.0 or earlier. */
   identity(): Promise<StoreIdentity | undefined>;
   close(): Promise<void>;
@@ -65,7 +65,7 @@ export interface SharedStore extends Store {
    */
   readonly failed: Promise<string>;
   /** What a commit promises under the settings of a database, which may change. */
-  readonly promise: () => CommitPromise | undefined;
+  readonly durability: () => Durability | undefined;
   /** What stands between this program and the database, as far as the connections tell. */
   readonly pooler: string | undefined;
   readonly metrics: {
@@ -78,7 +78,7 @@ export interface SharedStore extends Store {
   };
 }
 
-export interface CommitPromise {
+export interface Durability {
   /**
    * `kept`: on the disks of several servers, so it survives the loss of one. `kept here`: on the
    * disk of the server, so it survives a power cut. `lost`: a crash may take it.

@@ -85,7 +85,7 @@ export function openLineWriter(
     for (let first = batch[0]; first && first.length <= left; first = batch[0]) {
       left -= first.length;
       batch.shift();
-      if (telling === 0) waiting.take(1);
+      if (telling === 0) waiting.subtract(1);
     }
     isCut = left > 0;
     if (isCut) batch[0] = (batch[0] as Buffer).subarray(left);
@@ -96,7 +96,7 @@ export function openLineWriter(
     const count = lines.length + (telling > 0 ? 0 : batch.length);
     lines = [];
     batch = [];
-    waiting.take(count);
+    waiting.subtract(count);
     dropped.add(count, limits.service.logLinesCounted);
   }
 

@@ -1,6 +1,6 @@
 import { limits } from '../limits.ts';
 import { ageText, isoTime, numberText } from '../quantity-text.ts';
-import type { CommitPromise, SharedStore } from '../store/store.ts';
+import type { Durability, SharedStore } from '../store/store.ts';
 import type { Log } from './log.ts';
 
 /** What the store could not do. Times are those of `steadyMs`. */
@@ -28,7 +28,7 @@ export function watchStore(log: Log, nowMs = steadyMs) {
     failed: outages.failed,
     weakerSinceMs: promises.weakerSinceMs,
     /** Makes a test write. @throws StoreError */
-    async beat(store: Pick<SharedStore, 'beat' | 'promise'>): Promise<void> {
+    async beat(store: Pick<SharedStore, 'beat' | 'durability'>): Promise<void> {
       const sinceMs = nowMs();
       try {
         await store.beat(Date.now());
@@ -39,7 +39,7 @@ export function watchStore(log: Log, nowMs = steadyMs) {
         throw error;
       }
       outages.stored(sinceMs);
-      promises.note(store.promise());
+      promises.note(store.durability());
     },
     [Symbol.dispose]() {
       isOver = true;
@@ -81,17 +81,17 @@ function tellOutages(log: Log, nowMs: () => number) {
 
 /** Compares what a 200 means with the last test write, and with the most since the start. */
 function tellPromises(log: Log, nowMs: () => number) {
-  let last: CommitPromise | undefined;
+  let last: Durability | undefined;
   let disksMost = 0;
   let weakerSinceMs: number | undefined;
 
-  function tell(now: CommitPromise, gained: number): void {
+  function tell(now: Durability, gained: number): void {
     if (gained > 0) log.info({}, `a 200 means more from now on: ${now.says}`);
     else log.warn({}, `a 200 means ${gained < 0 ? 'less ' : ''}from now on: ${now.says}`);
   }
 
   return {
-    note(now: CommitPromise | undefined): void {
+    note(now: Durability | undefined): void {
       if (now === undefined) return;
       if (last !== undefined && now.says !== last.says) tell(now, now.disks - last.disks);
       last = now;

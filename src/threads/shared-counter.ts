@@ -26,7 +26,7 @@ export function sharedCounter(memory: SharedArrayBuffer = memoryOfOne()) {
       Atomics.sub(cell, 0, count);
       return false;
     },
-    take: (count: number) => void Atomics.sub(cell, 0, count),
+    subtract: (count: number) => void Atomics.sub(cell, 0, count),
     count: () => Atomics.load(cell, 0),
   };
 }

@@ -4,19 +4,20 @@ import { UsageError } from '../cli/flags/values.ts';
 import type { Column } from '../cli/terminal/table.ts';
 import { limits } from '../limits.ts';
 import { distanceText, isoTime, rateText, typedRate } from '../quantity-text.ts';
-import { commandFor, openExistingStore, openReader } from '../store/engines.ts';
+import { engineOf } from '../store/engines.ts';
 import type { StoreLocation } from '../store/location.ts';
 import type { Store } from '../store/store.ts';
-import type { Rate, TokenRecord } from '../store/tables/tokens.ts';
+import type { TokenRecord } from '../store/tables/tokens.ts';
 import {
   actorText,
   commandLineName,
   issueToken,
   isTokenName,
   rotateToken,
+  shownRate,
+  shownToken,
   tokenNameRule,
 } from './issue-token.ts';
-import { tokenState } from './opaque-tokens.ts';
 
 const staleSeconds = limits.access.staleMs / 1_000;
 
@@ -33,7 +34,10 @@ export const tokenCreate = command({
   async run({ values, positionals: [name = ''] }, terminal) {
     if (!isTokenName(name)) throw new UsageError(`NAME must be ${tokenNameRule}`);
     const rate = values.rate === 'none' ? undefined : values.rate;
-    await using store = await openExistingStore(values.store, limits.cli.lockMs);
+    await using store = await engineOf(values.store).open({
+      callMs: limits.cli.lockMs,
+      acceptsLostCommits: true,
+    });
     const issued = await issueToken(
       store,
       { name, role: values.role, validMs: values.expires, rate, by: userOfMachine() },
@@ -41,15 +45,15 @@ export const tokenCreate = command({
     );
     if ('refusal' in issued) throw new CommandError(issued.message);
     const { token } = issued;
-    const expiresAt = isoIfSet(issued.expiresAtMs);
-    const record = { name, role: values.role, token, expiresAt, ...listedRate(rate) };
-    terminal.print(values.json ? JSON.stringify(record) : token);
-    terminal.note(`The token ${name} ${validText(values.role, expiresAt)}`);
+    const expiresAt = isoTime(issued.expiresAtMs);
+    const record = { name, role: values.role, token, expiresAt, ...shownRate(rate) };
+    terminal.print(values.json ? recordText(record) : token);
+    terminal.note(`The token ${name} ${printedText(values.role, expiresAt)}`);
     return 0;
   },
 });
 
-function validText(role: string, expiresAt: string | undefined): string {
+function printedText(role: string, expiresAt: string | null): string {
   const valid = `(role ${role}, valid until ${expiresAt ?? 'revoked'})`;
   return `${valid} was printed to standard output. It is not shown again.`;
 }
@@ -64,8 +68,9 @@ function userOfMachine(): string {
   }
 }
 
-function listedRate(rate: Rate | undefined): { readonly rate?: string; readonly burst?: number } {
-  return rate === undefined ? {} : { rate: rateText(rate), burst: rate.burst };
+/** What a token does not have is left out. */
+function recordText(record: object): string {
+  return JSON.stringify(record, (_, value) => value ?? undefined);
 }
 
 export const tokenRotate = command({
@@ -80,21 +85,24 @@ export const tokenRotate = command({
     'plant-store token rotate my-app --grace 0',
   ],
   async run({ values, positionals: [name = ''] }, terminal) {
-    await using store = await openExistingStore(values.store, limits.cli.lockMs);
+    await using store = await engineOf(values.store).open({
+      callMs: limits.cli.lockMs,
+      acceptsLostCommits: true,
+    });
     const { grace: graceMs, expires: validMs } = values;
     const wish = { name, graceMs, validMs, by: userOfMachine() };
     const rotated = await rotateToken(store, wish, Date.now());
     if ('refusal' in rotated) throw new CommandError(rotated.message);
     const { token, role, rate } = rotated;
-    const expiresAt = isoIfSet(rotated.expiresAtMs);
-    const previousUntil = isoIfSet(rotated.previousUntilMs);
-    const record = { name, role, token, expiresAt, previousUntil, ...listedRate(rate) };
-    terminal.print(values.json ? JSON.stringify(record) : token);
+    const expiresAt = isoTime(rotated.expiresAtMs);
+    const previousUntil = isoTime(rotated.previousUntilMs);
+    const record = { name, role, token, expiresAt, previousUntil, ...shownRate(rate) };
+    terminal.print(values.json ? recordText(record) : token);
     const ofOld =
-      previousUntil === undefined
+      previousUntil === null
         ? `Running services refuse the secret before within ${staleSeconds} seconds.`
         : `The secret before stays in force until ${previousUntil}.`;
-    terminal.note(`The new secret of the token ${name} ${validText(role, expiresAt)} ${ofOld}`);
+    terminal.note(`The new secret of the token ${name} ${printedText(role, expiresAt)} ${ofOld}`);
     return 0;
   },
 });
@@ -112,9 +120,12 @@ export const tokenUpdate = command({
     if (values.rate === undefined)
       throw new UsageError('--rate says what to change: a rate such as 100/s, or none');
     const rate = values.rate === 'none' ? undefined : values.rate;
-    await using store = await openExistingStore(values.store, limits.cli.lockMs);
+    await using store = await engineOf(values.store).open({
+      callMs: limits.cli.lockMs,
+      acceptsLostCommits: true,
+    });
     if (!(await store.limitToken(name, rate))) throw notInForce(name, values.store);
-    if (values.json) terminal.print(JSON.stringify({ name, ...listedRate(rate) }));
+    if (values.json) terminal.print(recordText({ name, ...shownRate(rate) }));
     const says = rate === undefined ? 'any rate' : typedRate(rateText(rate), rate.burst);
     const known = `running services know within ${staleSeconds} seconds.`;
     terminal.note(`The token ${name} may send ${says}; ${known}`);
@@ -123,7 +134,7 @@ export const tokenUpdate = command({
 });
 
 function notInForce(name: string, location: StoreLocation): CommandError {
-  const wayOut = `${commandFor(location, 'token list')} shows the tokens`;
+  const wayOut = `${engineOf(location).command('token list')} shows the tokens`;
   return new CommandError(`there is no token named ${name} that is not revoked; ${wayOut}`);
 }
 
@@ -134,10 +145,10 @@ export const tokenList = command({
   flags: ['store', 'json'],
   examples: ['plant-store token list', 'plant-store token list --json'],
   async run({ values }, terminal) {
-    await using store = await openReader(values.store, limits.cli.readMs);
+    await using store = await engineOf(values.store).openReader(limits.cli.readMs);
     const now = Date.now();
     const tokens = byName(await store.listTokens()).map((token) => listed(token, now));
-    if (values.json) for (const token of tokens) await terminal.print(JSON.stringify(token));
+    if (values.json) for (const token of tokens) await terminal.print(recordText(token));
     else {
       const { openTable } = await import('../cli/terminal/table.ts');
       const moment = (time: string) =>
@@ -158,26 +169,13 @@ function byName(inOrderOfCreation: readonly TokenRecord[]): TokenRecord[] {
 }
 
 function listed(token: TokenRecord, nowMs: number) {
-  const { name, role, createdAtMs, expiresAtMs, revokedAtMs, lastUsedAtMs, rate } = token;
-  const { createdBy, revokedBy } = token;
-  return {
-    name,
-    role,
-    state: tokenState(token, nowMs),
-    createdAt: isoTime(createdAtMs),
-    expiresAt: isoIfSet(expiresAtMs),
-    revokedAt: isoIfSet(revokedAtMs),
-    lastUsedAt: isoIfSet(lastUsedAtMs),
-    createdBy,
-    revokedBy,
-    ...listedRate(rate),
-  };
+  return { role: token.role, ...shownToken(token, nowMs), revokedBy: token.revokedBy };
 }
 
 type Listed = ReturnType<typeof listed>;
 
 function tokenColumns(moment: (time: string) => string): readonly Column<Listed>[] {
-  const orNever = (time: string | undefined) => (time === undefined ? 'never' : moment(time));
+  const orNever = (time: string | null) => (time === null ? 'never' : moment(time));
   return [
     { head: 'NAME', cell: ({ name }) => name },
     { head: 'ROLE', cell: ({ role }) => role },
@@ -200,7 +198,10 @@ export const tokenRevoke = command({
   flags: ['store', 'json'],
   examples: ['plant-store token revoke my-app'],
   async run({ values, positionals: [name = ''] }, terminal) {
-    await using store = await openExistingStore(values.store, limits.cli.lockMs);
+    await using store = await engineOf(values.store).open({
+      callMs: limits.cli.lockMs,
+      acceptsLostCommits: true,
+    });
     const nowMs = Date.now();
     if (!(await store.revokeToken(name, nowMs, userOfMachine()))) {
       if (!(await endSessions(store, name))) throw notInForce(name, values.store);
@@ -223,8 +224,4 @@ async function endSessions(store: Store, name: string): Promise<boolean> {
   if (subject === undefined) return false;
   await store.removeSessionsOf(subject.id);
   return true;
-}
-
-function isoIfSet(ms: number | undefined): string | undefined {
-  return isoTime(ms) ?? undefined;
 }

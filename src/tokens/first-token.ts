@@ -25,7 +25,7 @@ const name = 'first-start';
  * together agree on the token. A file that others may have written, or can read, is not used: its
  * token would admit them. Two services without a common file: the second removes its file.
  *
- * @param location of the store, as `Engine.wholeText`
+ * @param location of the store, as `Engine.url`
  * @returns whether the store had a token before, or has the token of the file
  * @throws StoreOpenError if `path` cannot be written, is not as above, or holds something else
  */

@@ -25,7 +25,10 @@ export function hashToken(token: string): Buffer {
 }
 
 /** `rotated`: a newer secret has taken its place, and it stays in force until its end. */
-export function tokenState({ revokedAtMs, rotatedAtMs, expiresAtMs }: TokenRecord, nowMs: number) {
+export function tokenState(
+  { revokedAtMs, rotatedAtMs, expiresAtMs }: TokenRecord,
+  nowMs: number,
+): 'valid' | 'rotated' | 'expired' | 'revoked' {
   if (revokedAtMs !== undefined) return 'revoked';
   if (expiresAtMs !== undefined && expiresAtMs <= nowMs) return 'expired';
   return rotatedAtMs === undefined ? 'valid' : 'rotated';

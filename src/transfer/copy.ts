@@ -32,7 +32,7 @@ export const copy = command({
     if (json) {
       const { tokens, source, target, counts, known } = copied;
       const { created, same, taken, extra } = counts;
-      const stores = { from: engineOf(from).text, to: engineOf(to).text };
+      const stores = { from: engineOf(from).url, to: engineOf(to).url };
       const plants = { known, created, same, taken: taken.count, onlyInTarget: extra.count };
       terminal.print(JSON.stringify({ ...stores, ...plants, tokens, source, target }));
     }

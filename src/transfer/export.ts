@@ -10,7 +10,7 @@ import { tookText } from '../cli/terminal/progress.ts';
 import { withUnfinishedFolder } from '../cli/unfinished-folder.ts';
 import { linkDurably, syncFolder } from '../disk/files.ts';
 import { limits } from '../limits.ts';
-import { openReader } from '../store/engines.ts';
+import { engineOf } from '../store/engines.ts';
 import type { StoreLocation } from '../store/location.ts';
 import type { PlantSnapshot } from '../store/plants.ts';
 import { pipe } from './file-format.ts';
@@ -35,7 +35,7 @@ export const exportCommand = command({
     if (/\.tsv(\.gz|\.zst)?$/i.test(file))
       throw new UsageError('an export of CSV has commas; end the name of the file with .csv');
     if (file !== pipe) checkDestination(file, values.store, values.overwrite);
-    await using store = await openReader(values.store, limits.cli.readMs);
+    await using store = await engineOf(values.store).openReader(limits.cli.readMs);
     await using snapshot = await store.openSnapshot();
     const plants = await snapshot.countPlants();
     const startedMs = performance.now();

@@ -4,7 +4,7 @@ import { atInterruption } from '../cli/terminal/interruption.ts';
 import { tookText } from '../cli/terminal/progress.ts';
 import { limits } from '../limits.ts';
 import { plantsText } from '../quantity-text.ts';
-import { openExistingStore } from '../store/engines.ts';
+import { engineOf } from '../store/engines.ts';
 import { openPlantReader, pipe } from './file-format.ts';
 import { FileError } from './format.ts';
 import { fileFormat } from './formats.ts';
@@ -27,11 +27,10 @@ export const importCommand = command({
     const { format, compression } = fileFormat(file, values.format);
     const reader = openPlantReader(format, values, terminal);
     const refused = openRefusedLines(file);
-    await using store = await openExistingStore(
-      values.store,
-      limits.cli.lockMs,
-      values['accept-lost-commits'],
-    );
+    await using store = await engineOf(values.store).open({
+      callMs: limits.cli.lockMs,
+      acceptsLostCommits: values['accept-lost-commits'],
+    });
     for (const says of await store.testWrite()) terminal.note(says, 'warning');
     using source = openSource(file === pipe ? terminal.input() : file, compression);
     const counts: ImportCounts = { created: 0, same: 0, refused: new Map() };

@@ -6,7 +6,7 @@ import { atInterruption } from '../cli/terminal/interruption.ts';
 import type { Column, Table } from '../cli/terminal/table.ts';
 import { int64FromDigits } from '../contract/int64.ts';
 import { limits } from '../limits.ts';
-import { openReader } from '../store/engines.ts';
+import { engineOf } from '../store/engines.ts';
 import type { PlantMatch, StoredPlant } from '../store/plants.ts';
 import { detailsOf } from './format.ts';
 import { type FormatName, formats } from './formats.ts';
@@ -19,7 +19,7 @@ export const plantsGet = command({
   examples: ['plant-store plants get 1 9223372036854775807'],
   async run({ values, positionals }, terminal) {
     const ids = positionals.map(typedId);
-    await using store = await openReader(values.store, limits.cli.readMs);
+    await using store = await engineOf(values.store).openReader(limits.cli.readMs);
     let missing = 0;
     for (const id of ids) {
       const plant = await store.getPlant(id);
@@ -28,7 +28,7 @@ export const plantsGet = command({
         continue;
       }
       missing += 1;
-      const says = `there is no plant with the id ${id} in ${store.location}`;
+      const says = `there is no plant with the id ${id} in ${store.url}`;
       terminal.note(`plant-store: ${says}`, 'bad');
     }
     if (missing > 0 && ids.length > 1)
@@ -62,7 +62,7 @@ export const plantsList = command({
     const limit = values.limit === 'none' ? Number.MAX_SAFE_INTEGER - 1 : values.limit;
     const match = matchOf(values, Date.now());
     const printer = await openPrinter(values, terminal);
-    await using store = await openReader(values.store, limits.cli.readMs);
+    await using store = await engineOf(values.store).openReader(limits.cli.readMs);
     // One more tells whether there are more.
     const plants = store.listPlants({ ...match, limit: limit + 1 }, values.newest);
     using _ = atInterruption(terminal, 'the list', () => void printer.end());
@@ -140,7 +140,7 @@ export const plantsCount = command({
   ],
   async run({ values }, terminal) {
     const match = matchOf(values, Date.now());
-    await using store = await openReader(values.store, limits.cli.readMs);
+    await using store = await engineOf(values.store).openReader(limits.cli.readMs);
     using _ = atInterruption(terminal, 'the count');
     terminal.showProgress('counting');
     const plants = await store.countPlants(match);

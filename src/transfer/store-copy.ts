@@ -4,7 +4,7 @@ import { tookText } from '../cli/terminal/progress.ts';
 import { limits } from '../limits.ts';
 import { numberText, plantsText } from '../quantity-text.ts';
 import { shellQuoted } from '../store/command-text.ts';
-import { commandFor, engineOf, openReader, openStore } from '../store/engines.ts';
+import { engineOf } from '../store/engines.ts';
 import { figuresOf, type PlantFigures } from '../store/inspection.ts';
 import type { StoreLocation } from '../store/location.ts';
 import type { PlantSnapshot } from '../store/plants.ts';
@@ -43,13 +43,14 @@ export async function makeStoreCopy(
         const done = `${plantsText(counts.created)} copied until then`;
         return `${done}, and ${numberText(counts.same)} existed already; run it again to go on`;
       });
-  await using reader = await openReader(from, limits.cli.readMs);
+  await using reader = await engineOf(from).openReader(limits.cli.readMs);
   await using snapshot = await reader.openSnapshot();
   // After the snapshot, so that the token of each plant is among them.
   const tokens = await reader.listTokens();
-  const { isThere, setTracesAside } = engineOf(to);
+  const { isThere, setTracesAside, open } = engineOf(to);
   if (!isTemporary && !(await isThere())) setTracesAside();
-  await using store = await openStore(to, limits.cli.lockMs, acceptsLostCommits);
+  const callMs = limits.cli.lockMs;
+  await using store = await open({ callMs, mayMake: true, acceptsLostCommits });
   if (store.isNew && !isTemporary) noteNewStore(to, terminal);
   for (const says of await store.testWrite()) terminal.note(says, 'warning');
   const identity = (await reader.identity())?.identity;
@@ -64,7 +65,7 @@ export async function makeStoreCopy(
     sinceMs,
     onProgress: (done) => terminal.showProgress('copying', { done, total: plants, unit: 'plants' }),
     waitMs: isTemporary ? 0 : limits.transfer.importWaitMs,
-    onWait: (why) => terminal.note(`${store.location} takes no plants (${why}); retrying.`),
+    onWait: (why) => terminal.note(`${store.url} takes no plants (${why}); retrying.`),
   });
   terminal.showProgress('');
   const took = tookText(counts.created, startedMs);
@@ -90,14 +91,14 @@ async function copyTokens(
   const copied = await store.copyTokens(tokens, limits.access.liveTokensMax, Date.now());
   if ('ids' in copied) return copied.ids;
   if ('tooMany' in copied) {
-    const wayOut = `revoke some with ${commandFor(location, 'token revoke NAME')}`;
+    const wayOut = `revoke some with ${engineOf(location).command('token revoke NAME')}`;
     const [many, most] = [copied.tooMany, limits.access.liveTokensMax].map((n) => numberText(n));
     const tooMany = `would have ${many} valid tokens, and may have ${most}`;
-    throw new CommandError(`${store.location} ${tooMany}; ${wayOut}`);
+    throw new CommandError(`${store.url} ${tooMany}; ${wayOut}`);
   }
   throw new CommandError(
     `the stores have different tokens with the name ${copied.nameTaken}; revoke one of ` +
-      `them: ${commandFor(location, `token revoke ${shellQuoted(copied.nameTaken)}`)}`,
+      `them: ${engineOf(location).command(`token revoke ${shellQuoted(copied.nameTaken)}`)}`,
   );
 }
 
@@ -170,16 +171,20 @@ export async function refuseOtherPlants(
   to: StoreLocation,
   terminal: Terminal,
 ): Promise<void> {
-  await using store = await openStore(to, limits.cli.lockMs);
+  await using store = await engineOf(to).open({
+    callMs: limits.cli.lockMs,
+    mayMake: true,
+    acceptsLostCommits: true,
+  });
   if (store.isNew) noteNewStore(to, terminal);
   if (!(await hasPlants(store))) return;
-  await using reader = await openReader(from, limits.cli.readMs);
+  await using reader = await engineOf(from).openReader(limits.cli.readMs);
   await using snapshot = await reader.openSnapshot();
   const { taken, extra } = await comparePlants(snapshot, store);
   if (taken.count + extra.count === 0) return;
   const [others] = [extra, taken].filter(({ count }) => count > 0);
   throw new CommandError(
-    `the store at ${store.location} holds other plants (${others && idsOf(others)}), which ` +
+    `the store at ${store.url} holds other plants (${others && idsOf(others)}), which ` +
       'are never overwritten; name another database',
   );
 }

@@ -26,8 +26,8 @@ export function refuseStoreFile(path: string, store: StoreLocation): void {
 
 /** @returns the rest of a sentence that begins with the file; undefined if it may be written */
 function reasonToKeep(path: string, store: StoreLocation): string | undefined {
-  const { files, text } = engineOf(store);
-  if (files().some((file) => isSameFile(path, file))) return `belongs to the store ${text}`;
+  const { files, url } = engineOf(store);
+  if (files().some((file) => isSameFile(path, file))) return `belongs to the store ${url}`;
   if (isOfSqlite(path)) return 'is a store, a backup, or a file that SQLite keeps beside one';
   const target = withoutLinks(path);
   if (basename(target) === firstTokenName) return 'is where a store keeps its first token';

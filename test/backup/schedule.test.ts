@@ -7,7 +7,7 @@ import { openBackups } from '../../src/backup/schedule.ts';
 import { retention } from '../../src/cli/flags/values.ts';
 import { limits } from '../../src/limits.ts';
 import type { BackupList } from '../../src/ops/contract.ts';
-import { openReader, tryLockFile } from '../../src/store/engines.ts';
+import { engineOf, tryLockFile } from '../../src/store/engines.ts';
 import { fileLocation } from '../../src/store/location.ts';
 import type { Log } from '../../src/telemetry/log.ts';
 import { namesIn, newStore } from '../helpers/backups.ts';
@@ -131,7 +131,7 @@ test('a backup is due by the last one that the store knows, unless that is in th
   let nowMs = Date.parse('2026-11-23T12:00:00Z');
   const logged: string[] = [];
   const note = (_: object, text: string) => void logged.push(text);
-  await using reader = await openReader(fileLocation(store), 1_000);
+  await using reader = await engineOf(fileLocation(store)).openReader(1_000);
   await using backups = openBackups(
     { folder: join(folder, 'absent'), keep: retention('1d:1h'), everyMs: hourMs },
     fileLocation(store),
@@ -168,7 +168,7 @@ test('a backup whose manifest is damaged is listed as such', async (t) => {
   writeFileSync(join(folder, manifest), '{}');
   const plan = { folder, keep: retention('1d:1h'), everyMs: hourMs };
   const location = fileLocation(store);
-  await using reader = await openReader(location, 1_000);
+  await using reader = await engineOf(location).openReader(1_000);
   await using backups = openBackups(plan, location, () => reader, {}, {} as Log, Date.now);
   const [listed] = (await backups.desk.show()).backups;
   assert.deepEqual([listed?.plants, listed?.fault], [null, 'the manifest is damaged']);

@@ -242,7 +242,7 @@ test('help names every command; without a command it is shown too, as wrong usag
   assert.deepEqual(await runHere([]), { code: 2, stdout: '', stderr: stdout });
 });
 
-test('the help of each command shows its flags, and examples that it takes, in 80 columns', async () => {
+test('the help of each command shows its flags, and examples that it takes, in 80 columns and 75 lines', async () => {
   for (const known of commands) {
     const { code, stdout, stderr } = await runHere([...known.name.split(' '), '--help']);
     assert.deepEqual([code, stderr], [0, '']);
@@ -250,6 +250,7 @@ test('the help of each command shows its flags, and examples that it takes, in 8
     const [alone = '', examples = ''] = stdout.split('\nExamples:\n');
     for (const example of examples.trimEnd().split('\n')) parses(known, example.trim());
     assert(alone.split('\n').every((line) => line.length <= 80));
+    assert(stdout.trimEnd().split('\n').length <= 75, known.name);
     assert.deepEqual(await runHere(['help', ...known.name.split(' ')]), { code, stdout, stderr });
   }
 });

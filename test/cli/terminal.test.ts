@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync, openSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
-import { openStore } from '../../src/store/engines.ts';
+import { engineOf } from '../../src/store/engines.ts';
 import { commandLine, runProgram, storePath } from '../helpers/program.ts';
 import { skipVisibly } from '../helpers/skips.ts';
 import { alterStore } from '../helpers/store-file.ts';
@@ -27,7 +27,10 @@ const plants = [
 /** A store with one token and the plants above, all of the same time. */
 async function storeWithPlants(t: TestContext): Promise<string> {
   const path = await storePath(t);
-  await using store = await openStore({ engine: 'sqlite', path }, 1_000);
+  await using store = await engineOf({ engine: 'sqlite', path }).open({
+    callMs: 1_000,
+    mayMake: true,
+  });
   const token = {
     name: 'my-app',
     hash: Buffer.alloc(32),

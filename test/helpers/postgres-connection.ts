@@ -1,6 +1,6 @@
 import type { TestContext } from 'node:test';
 import { postgresLocation } from '../../src/cli/flags/postgres-location.ts';
-import { openStore } from '../../src/store/engines.ts';
+import { engineOf } from '../../src/store/engines.ts';
 import type { PostgresLocation } from '../../src/store/location.ts';
 import type { Connection } from '../../src/store/postgres/connection.ts';
 import { openConnector } from '../../src/store/postgres/connector.ts';
@@ -21,7 +21,7 @@ export function locationOf(
 
 /** Makes a store in the database of the URL, as a service does at its start. */
 export async function makeStore(url: string): Promise<void> {
-  await (await openStore(locationOf(url), withinMs)).close();
+  await (await engineOf(locationOf(url)).open({ callMs: withinMs, mayMake: true })).close();
 }
 
 /** A connection that is cut when the test ends. */

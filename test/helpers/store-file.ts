@@ -1,6 +1,6 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
-import { openStore } from '../../src/store/engines.ts';
+import { engineOf } from '../../src/store/engines.ts';
 import { openForWriting } from '../../src/store/sqlite/database.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { Owner } from './program.ts';
@@ -59,7 +59,7 @@ export function addToken(path: string, name: string): void {
 
 /** Opens a store in a file, which is made if there is none. The caller closes it. */
 export function openStoreAt(path: string, lockMs = 5_000): Promise<Store> {
-  return openStore({ engine: 'sqlite', path }, lockMs);
+  return engineOf({ engine: 'sqlite', path }).open({ callMs: lockMs, mayMake: true });
 }
 
 /** Adds plants with the ids from 1 to `count`, each with a name of some `nameChars` characters. */

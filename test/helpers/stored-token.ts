@@ -1,6 +1,6 @@
 import { storeLocation } from '../../src/cli/flags/store-location.ts';
 import { limits } from '../../src/limits.ts';
-import { openStore } from '../../src/store/engines.ts';
+import { engineOf } from '../../src/store/engines.ts';
 import { issued, type Wish } from './access.ts';
 import { storeText } from './program.ts';
 
@@ -10,6 +10,9 @@ import { storeText } from './program.ts';
  * @param store the path of a file, or the URL of a database
  */
 export async function storedToken(store: string, name: string, wish: Wish = {}): Promise<string> {
-  await using opened = await openStore(storeLocation(storeText(store), {}), limits.cli.lockMs);
+  await using opened = await engineOf(storeLocation(storeText(store), {})).open({
+    callMs: limits.cli.lockMs,
+    mayMake: true,
+  });
   return await issued(opened, name, wish);
 }

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { after, test } from 'node:test';
 import { storeLocation } from '../../src/cli/flags/store-location.ts';
 import { limits } from '../../src/limits.ts';
-import { openExistingStore } from '../../src/store/engines.ts';
+import { engineOf } from '../../src/store/engines.ts';
 import { makeSignInLink } from '../../src/tokens/sessions.ts';
 import { ask, cookieOf } from '../helpers/operators.ts';
 import { startPostgres } from '../helpers/postgres.ts';
@@ -24,7 +24,7 @@ for (const [index, [engine, store]] of Object.entries(stores).entries()) {
   const server = servers[index] ?? assert.fail('no server');
   async function linkMadeAt(nowMs: number): Promise<string> {
     const location = storeLocation(storeText(store), {});
-    await using opened = await openExistingStore(location, limits.cli.lockMs);
+    await using opened = await engineOf(location).open({ callMs: limits.cli.lockMs });
     const { secret } = await makeSignInLink(opened, nowMs);
     assert.match(secret, /^[A-Za-z0-9_-]{43}$/, '256 bits');
     return secret;

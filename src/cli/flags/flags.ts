@@ -27,7 +27,7 @@ import {
 
 interface FlagTexts<T> {
   readonly help: string;
-  /** Who needs the flag, and when: one sentence. A flag without such a sentence is removed. */
+  /** Who needs the flag, and when, for the docs. A flag that nobody needs is removed. */
   readonly need: string;
   /** An empty variable is no error, and counts as none. */
   readonly emptyVariableUnsets?: boolean;
@@ -50,7 +50,7 @@ export interface Flag<T, D extends string | undefined = string | undefined> exte
 
 const formatNames = ['ndjson', 'csv'] as const;
 
-const textOf = (location: StoreLocation) => engineOf(location).text;
+const urlOf = (location: StoreLocation) => engineOf(location).url;
 
 export const flags = {
   host: withDefault('ADDRESS', text, '127.0.0.1', {
@@ -58,54 +58,54 @@ export const flags = {
     need: 'For clients on other machines: 0.0.0.0, or one address of this machine.',
   }),
   port: withDefault('PORT', integer(0, 65_535), '8080', {
-    help: 'port to listen on; 0 takes any free port',
+    help: 'port to listen on; 0: any free port',
     need: 'For a machine on which another program has the port 8080, and for tests (0).',
   }),
   'http-threads': withDefault('N', orWord('auto', integer(1, 64)), 'auto', {
-    help: 'threads that answer requests, or auto: one less than the cores, from 1 to 4',
+    help: 'threads that answer requests; auto: one less than the cores, from 1 to 4',
     need: 'For a machine with other programs, or for cores that stay idle under full load.',
   }),
   'reuse-port': toggle({
-    help: 'share the port with a running service, to replace it without downtime',
-    need: 'For an upgrade on one machine without a load balancer.',
+    help: 'share the port with a running service',
+    need: 'For an upgrade on one machine without downtime or a load balancer.',
   }),
   'tls-certificate': optional('FILE', text, {
-    help: 'PEM file with the certificate of the service; encrypts connections with --tls-key',
-    need: 'For encrypted connections without a proxy.',
+    help: 'PEM file with the certificate of the service',
+    need: 'For encrypted connections without a proxy. Both files are needed.',
   }),
   'tls-key': optional('FILE', text, {
-    help: 'PEM file with the private key of --tls-certificate',
-    need: 'For encrypted connections without a proxy.',
+    help: 'PEM file with the key of --tls-certificate',
+    need: 'For encrypted connections without a proxy. Both files are needed.',
   }),
   'ops-tls-certificate': optional('FILE', text, {
-    help: 'PEM file with the certificate of the port for operators',
+    help: 'PEM file with the certificate of --ops-port',
     need: 'For a console or a Prometheus that connect over a network without a tunnel.',
   }),
   'ops-tls-key': optional('FILE', text, {
-    help: 'PEM file with the private key of --ops-tls-certificate',
+    help: 'PEM file with the key of --ops-tls-certificate',
     need: 'For a console or a Prometheus that connect over a network without a tunnel.',
   }),
   store: withDefault('STORE', storeLocation, `sqlite:${defaultStorePath}`, {
     help: 'the store: sqlite:PATH or postgres://…',
     need: 'For a store at a fixed path, whatever the working directory, or in a database.',
-    show: textOf,
+    show: urlOf,
   }),
   'new-store': choice(['auto', 'never', 'yes'], 'auto', {
     help:
-      'make a missing store: auto makes none beside traces of an earlier one; with backup, yes ' +
-      'gives up the plants that only earlier backups have',
+      'make a missing store; auto: only without traces of an earlier one; yes with backup: give ' +
+      'up the plants that only earlier backups have',
     need: 'For a disk that may not be mounted (never), and for a loss that is accepted (yes).',
   }),
   'database-connections': withDefault('N', orWord('auto', integer(3, 1_000)), 'auto', {
-    help: 'connections to the database at most, or auto: 4 for each thread, and 1 for the console',
+    help: 'connections to the database at most; auto: 4 for each thread, and 1 for the console',
     need: 'For many nodes on one database, whose connections have to last for all.',
   }),
   'accept-lost-commits': toggle({
-    help: 'use a database that loses stored plants in a crash (fsync off)',
+    help: 'use a database that may lose stored plants in a crash (fsync off)',
     need: 'For tests on such a database, never for plants that matter.',
   }),
   'min-standbys': withDefault('N', integer(0, 100), '0', {
-    help: 'synchronous standbys that a database has to wait for; with fewer, creates get 503',
+    help: 'synchronous standbys that a database waits for; with fewer, creates get 503',
     need: 'For a cluster that goes on without standbys, where a 200 would mean less meanwhile.',
   }),
   against: optional('BACKUP', text, {
@@ -113,15 +113,15 @@ export const flags = {
     need: 'For damage that SQLite cannot see, such as a flipped bit in a name.',
   }),
   'ops-host': withDefault('ADDRESS', text, '127.0.0.1', {
-    help: 'address of the port for operators; other machines reach any but a loopback address',
+    help: 'address of --ops-port; a loopback address is reachable from this machine only',
     need: 'For a Prometheus, a health check or a browser on another machine.',
   }),
   'ops-port': withDefault('PORT', orWord('off', integer(0, 65_535)), '8081', {
-    help: 'port for operators (health, metrics, console), or off',
+    help: 'port for operators, or off',
     need: 'For a second service on the machine, or where operators use the command line only.',
   }),
   'ops-names': optional('NAMES', hostNames, {
-    help: 'host names of the console besides localhost, such as ops.example.org,ops',
+    help: 'names of the console besides localhost, such as ops.example.org,ops',
     need: 'For a console that browsers reach by a name; requests for other names are refused.',
   }),
   'base-path': withDefault('PATH', basePath, '/', {
@@ -129,12 +129,12 @@ export const flags = {
     need: 'For a proxy that serves several programs and forwards paths unchanged.',
   }),
   'cors-origins': optional('ORIGINS', origins, {
-    help: 'origins of web pages that may call the service, such as https://app.example.org, or *',
+    help: 'origins of web pages that may call the service, such as https://app.example.org; * for all',
     need: 'For a web page that creates plants from the browser of its user.',
   }),
   'token-file': optional('FILE', text, {
-    help: 'file with a fixed token that may create plants; an empty variable means no file',
-    need: 'For containers that mount secrets as files.',
+    help: 'file with a fixed token that may create plants',
+    need: 'For containers that mount secrets as files. An empty variable means no file.',
     // The unit and the image set the variable. Kubernetes cannot remove a variable of an image.
     emptyVariableUnsets: true,
   }),
@@ -144,19 +144,19 @@ export const flags = {
     show: (list) => list.join(),
   }),
   'jwt-audience': optional('NAME', text, {
-    help: 'the audience (aud) that a JWT must name: this service, at the provider',
-    need: 'Required by --jwt-issuer: tokens for other services are refused.',
+    help: 'audience (aud) that a JWT must name',
+    need: 'Required by --jwt-issuer: the name of this service there, so that tokens for others are refused.',
   }),
   'jwt-scope': optional('SCOPE', scopeToken, {
-    help: 'the scope that a JWT must have to create plants, such as plants:create',
+    help: 'scope that a JWT must have, such as plants:create',
     need: 'For a provider that gives tokens for the audience to clients that only read.',
   }),
   'jwt-type': choice(['at+jwt', 'jwt'], 'at+jwt', {
-    help: 'the type (typ) that a JWT must have; jwt also takes JWT or no type',
+    help: 'type (typ) that a JWT must have; jwt: also JWT or no type',
     need: 'For an identity provider that does not mark its access tokens as RFC 9068 asks for.',
   }),
   'jwt-rate': optional('RATE', rate, {
-    help: 'creates of each subject of an identity provider to each node, such as 60/m or 100/s:500',
+    help: 'creates of each subject to a node, such as 60/m',
     need: 'For clients with JWTs that could crowd out other clients.',
   }),
   'body-limit': withDefault(
@@ -164,7 +164,7 @@ export const flags = {
     integer(1_024, limits.store.queueBytesMax / 2),
     `${limits.http.bodyBytesMax}`,
     {
-      help: 'largest request body, or plant in a file',
+      help: 'largest body, or plant in a file',
       need: 'For plants with longer texts, or to refuse large bodies earlier.',
     },
   ),
@@ -173,16 +173,16 @@ export const flags = {
     duration(limits.store.commitMsMax),
     `${limits.store.commitMs / 1_000}s`,
     {
-      help: 'time for a plant to be stored; then the client gets 503',
+      help: 'time to store a plant; then 503',
       need: 'For a disk or database that stalls for longer, or clients with shorter time-outs.',
     },
   ),
   'backup-to': optional('FOLDER', text, {
-    help: 'folder, best on another disk, for verified backups at regular times',
-    need: 'For backups without a timer of the system.',
+    help: 'folder for verified backups at regular times',
+    need: 'For backups without a timer of the system, best on another disk.',
   }),
   'backup-every': withDefault('TIME', duration(durationMsMax), '1h', {
-    help: 'interval of the backups in --backup-to',
+    help: 'interval of the backups',
     need: 'For more or fewer plants that a lost disk would take.',
   }),
   'backup-keep': withDefault('RULES', retention, '24h:1h,30d:1d,1y:1w', {
@@ -190,7 +190,7 @@ export const flags = {
     need: 'For a smaller disk, or a longer history.',
   }),
   'otlp-endpoint': optional('URL', otlpEndpoint, {
-    help: 'collector (OTLP over HTTP) of the spans of creates, such as http://localhost:4318',
+    help: 'collector of the spans of creates (OTLP over HTTP), such as http://localhost:4318',
     need: 'For clients that send traces: a trace then also shows what the service did.',
     show: (url) => url,
   }),
@@ -199,7 +199,7 @@ export const flags = {
     need: 'For every refused request (debug), or a log of troubles only (warn).',
   }),
   'log-format': choice(['auto', 'json', 'text'], 'auto', {
-    help: 'auto is text on a terminal, and JSON elsewhere',
+    help: 'auto: text on a terminal, else JSON',
     need: 'For people who read the log from a file, or programs that read a terminal.',
   }),
   role: choice(roles, 'create', {
@@ -207,11 +207,11 @@ export const flags = {
     need: 'For operators who sign in to the console.',
   }),
   rate: optional('RATE', orWord('none', rate), {
-    help: 'creates of the token to each node, such as 60/m, or 100/s:500 (500 at once); or none',
+    help: 'creates of the token to a node, such as 60/m, or 100/s:500 (500 at once); or none',
     need: 'For a client that could crowd out other clients.',
   }),
   expires: optional('TIME', duration(durationMsMax), {
-    help: 'how long the secret is valid, such as 90d; by default until revoked, or as before',
+    help: 'how long the secret is valid, such as 90d; by default for ever; after a rotation, as long as before',
     need: 'For access that has to end by itself.',
   }),
   grace: withDefault('TIME', orZero(duration(limits.access.rotationGraceMsMax)), '24h', {
@@ -256,7 +256,7 @@ export const flags = {
     need: 'For an export to one file every night, or a restore in place of a broken store.',
   }),
   keep: optional('RULES', retention, {
-    help: 'backups to keep: 24h:1h,30d:1d keeps for 24 hours one an hour, for 30 days one a day',
+    help: 'backups to keep: 24h:1h,30d:1d keeps one an hour for 24 hours, and one a day for 30 days',
     need: 'For a folder that must not fill up, and for backups that hold only what is new.',
   }),
   format: optional(formatNames.join('|'), oneOf(formatNames), {

@@ -14,9 +14,15 @@ export function wrapped(text: string, columns = columnsMax): string[] {
   return line === '' ? lines : [...lines, line];
 }
 
-/** A name with its text beside it, behind `indent` columns. @param isWhole all in one line */
+/**
+ * A name with its text beside it, behind `indent` columns. A longer name has a line of its own.
+ *
+ * @param isWhole all in one line
+ */
 export function hanging(name: string, text: string, indent: number, isWhole = false): string[] {
   const columns = isWhole ? Number.POSITIVE_INFINITY : columnsMax - indent;
-  const [first = '', ...rest] = wrapped(text, columns);
-  return [`${name.padEnd(indent)}${first}`, ...rest.map((line) => ' '.repeat(indent) + line)];
+  const lines = wrapped(text, columns).map((line) => ' '.repeat(indent) + line);
+  if (name.length >= indent) return [name, ...lines];
+  const [first = '', ...rest] = lines;
+  return [name + first.slice(name.length), ...rest];
 }

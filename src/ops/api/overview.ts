@@ -1,6 +1,6 @@
 import { limits } from '../../limits.ts';
 import { isoTime } from '../../quantity-text.ts';
-import type { CommitPromise } from '../../store/store.ts';
+import type { Durability } from '../../store/store.ts';
 import type { Handler } from '../answer.ts';
 import type { Overview } from '../contract.ts';
 import { bestEffort, reused } from '../loading.ts';
@@ -13,9 +13,9 @@ import { answerJson } from './json.ts';
 export interface OverviewSources extends StoreSources {
   readonly version: string;
   readonly startedAtMs: number;
-  /** As `Engine.wholeText`. */
+  /** As `Engine.url`. */
   readonly location: string;
-  readonly promise: () => CommitPromise | undefined;
+  readonly durability: () => Durability | undefined;
   readonly samples: Pick<Samples, 'tallies'>;
   readonly now: () => number;
 }
@@ -40,7 +40,7 @@ async function overview(sources: OverviewSources): Promise<Overview> {
     store: {
       ...sizes,
       location: sources.location,
-      promise: sources.promise()?.says ?? null,
+      promise: sources.durability()?.says ?? null,
       plants: plants ?? null,
     },
     backup: record

@@ -1,6 +1,6 @@
 import { limits } from '../../limits.ts';
 import { numberText, sizeText } from '../../quantity-text.ts';
-import type { CommitPromise } from '../../store/store.ts';
+import type { Durability } from '../../store/store.ts';
 import type { Check, Readiness } from '../contract.ts';
 import { bestEffort } from '../loading.ts';
 import type { Samples } from '../metrics/samples.ts';
@@ -25,7 +25,7 @@ export interface HealthSources {
   readonly queuePlantsMax: number;
   readonly phase: () => Phase;
   /** Undefined for a file: what a 200 means never changes. */
-  readonly promise: () => CommitPromise | undefined;
+  readonly durability: () => Durability | undefined;
   /** Since when a 200 means less than before, in ms since the epoch. */
   readonly weakerSinceMs: () => number | undefined;
 }
@@ -83,8 +83,8 @@ export function createHealth(sources: HealthSources) {
     ];
   }
 
-  function promise(): Check[] {
-    const current = sources.promise();
+  function durability(): Check[] {
+    const current = sources.durability();
     if (current === undefined) return [];
     const { level, says } = current;
     const sinceMs = sources.weakerSinceMs();
@@ -126,7 +126,7 @@ export function createHealth(sources: HealthSources) {
     async check(): Promise<Readiness> {
       // Before the others: a file system may answer late.
       const ofDisk = await disk();
-      const checks = [writes(), ...promise(), ...ofDisk, ...plants(), queue(), service()];
+      const checks = [writes(), ...durability(), ...ofDisk, ...plants(), queue(), service()];
       return { ready: checks.every(({ ok }) => ok), checks };
     },
   };

@@ -87,7 +87,7 @@ export async function gatherFigures(sources: FigureSources) {
     plantsAreLost: ofPlants && ofPlants.level === 'warning',
     identity,
     databaseConnections: store.metrics.connections(),
-    promisedDisks: store.promise()?.disks,
+    promisedDisks: store.durability()?.disks,
     tokens,
     liveTokens,
     backupFailed: lastRun && lastRun.fault !== null,

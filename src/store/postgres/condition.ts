@@ -7,7 +7,7 @@ import { sqlState, storeError } from './errors.ts';
 import { within } from './pool.ts';
 import { identityIn } from './reader.ts';
 import { makeStore, refuseChangedTables, versionOf, wholeName } from './schema.ts';
-import { commitPromise } from './session.ts';
+import { durabilityUnder } from './session.ts';
 import { isDistributed } from './size.ts';
 import { testWrite } from './test-write.ts';
 import type { Query } from './transaction.ts';
@@ -45,7 +45,7 @@ export async function conditionOfPostgres(location: PostgresLocation) {
         version: settings.version.replace(/( on | \().*/s, ''),
         pooler: settings.pooler,
         isEncrypted: 'encrypted' in client.connection.stream,
-        promise: commitPromise(settings),
+        durability: durabilityUnder(settings),
         mayTearPages: settings.fullPageWrites === 'off',
         ...(await sessions(query)),
       },

@@ -5,7 +5,7 @@ import { intervalText } from '../../quantity-text.ts';
 import { StoreOpenError } from '../errors.ts';
 import { isSocketFolder, type PostgresHost, type PostgresLocation } from '../location.ts';
 import { passwordFor, tlsOptions } from './credentials.ts';
-import { commitPromise, readSession, type SessionSettings } from './session.ts';
+import { durabilityUnder, readSession, type SessionSettings } from './session.ts';
 
 export type Connection = ReturnType<typeof connectionOf>;
 
@@ -55,7 +55,7 @@ export async function openConnection(
 
 /** Every connection is checked: after a failover, a server may have other settings. */
 function refuseLostCommits(settings: SessionSettings): void {
-  const { level, says } = commitPromise(settings);
+  const { level, says } = durabilityUnder(settings);
   if (level !== 'lost') return;
   const remedy = 'switch it on, or accept that with --accept-lost-commits';
   throw new Error(`the database may lose what it is given: ${says}; ${remedy}`);

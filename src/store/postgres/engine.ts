@@ -1,30 +1,29 @@
 import { join } from 'node:path';
+import { commandOn } from '../command-text.ts';
 import type { Engine } from '../engine.ts';
 import { firstTokenName, type PostgresLocation, postgresText } from '../location.ts';
 import type { OnWait } from './upgrade.ts';
 
 /** Modules are loaded on use: a command on SQLite does not load `pg`. */
 export function postgresEngine(location: PostgresLocation) {
-  const text = postgresText(location);
+  const url = postgresText(location);
   const firstTokenFile = join('data', firstTokenName);
   const stores = () => import('./store.ts');
   const upgrades = () => import('./upgrade.ts');
   return {
     dbSystem: 'postgresql',
-    text,
-    wholeText: text,
-    name: text,
+    url,
     file: undefined,
+    name: url,
+    command: (words) => commandOn(url, words),
     firstTokenFile,
     backupName: encodeURIComponent(location.database),
-    place: text,
     files: () => [firstTokenFile],
     walBytes: async () => undefined,
     isThere: async () => (await upgrades()).isThereInPostgres(location),
     traces: async () => [],
     setTracesAside: () => undefined,
-    open: async (options, mayMake) =>
-      (await stores()).openPostgresStore(location, options, mayMake),
+    open: async (options) => (await stores()).openPostgresStore(location, options),
     join: async (share, options) => (await stores()).joinPostgresStore(location, share, options),
     openReader: async (readMs) => (await stores()).openPostgresReader(location, readMs),
     doubt: async () => undefined,

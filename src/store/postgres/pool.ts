@@ -128,7 +128,7 @@ export function openPool(connector: Connector, connectionsMax: number, starving?
     if (starving === undefined || isSo === isStarving) return;
     isStarving = isSo;
     if (isSo) starving.add(1, Number.POSITIVE_INFINITY);
-    else starving.take(1);
+    else starving.subtract(1);
   }
 
   function release(connection: Connection): void {

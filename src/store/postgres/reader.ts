@@ -43,7 +43,7 @@ export function readerOn(
   const read = <T>(work: (query: Query) => Promise<T>) => pool.run(work);
   const close = async () => pool.close();
   return {
-    location: postgresText(location),
+    url: postgresText(location),
     identity: () => read(identityIn),
     getPlant: (id) => read((query) => runSteps(query, getPlant(id))),
     ...searchesIn({

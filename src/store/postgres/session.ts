@@ -1,7 +1,7 @@
 import { type Client, escapeIdentifier } from 'pg';
 import { limits } from '../../limits.ts';
 import { StoreError, StoreOpenError } from '../errors.ts';
-import type { CommitPromise } from '../store.ts';
+import type { Durability } from '../store.ts';
 import { PROTOCOL_VIOLATION, QUERY_CANCELED, sqlState } from './errors.ts';
 
 /** Settings of a server and a session. */
@@ -114,13 +114,13 @@ function initialSetting(name: string): string {
 }
 
 /** What decides the promise of a commit. Each may change while a session goes on. */
-export type PromiseSettings = Pick<
+export type DurabilitySettings = Pick<
   SessionSettings,
   'fsync' | 'fullPageWrites' | 'synchronousStandbyNames'
 >;
 
 /** Sources: runtime-config-wal.html and runtime-config-replication.html. */
-export function commitPromise(settings: PromiseSettings): CommitPromise {
+export function durabilityUnder(settings: DurabilitySettings): Durability {
   const { fsync, fullPageWrites, synchronousStandbyNames: standbys } = settings;
   if (fsync === 'off')
     return {

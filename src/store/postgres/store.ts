@@ -6,7 +6,7 @@ import type { StoreOptions } from '../engine.ts';
 import { StoreError, StoreOpenError } from '../errors.ts';
 import { type PostgresLocation, postgresText } from '../location.ts';
 import { demandNewest } from '../schema-version.ts';
-import type { CommitPromise, SharedStore, Store, StoreReader, StoreShare } from '../store.ts';
+import type { Durability, SharedStore, Store, StoreReader, StoreShare } from '../store.ts';
 import { callsOf } from '../tables/steps.ts';
 import { changes } from '../tables/tables.ts';
 import { measured, openShares } from '../write-measures.ts';
@@ -17,7 +17,12 @@ import { openPool } from './pool.ts';
 import { demandStore, readerOn } from './reader.ts';
 import { rememberRefused } from './refused-plants.ts';
 import { ensureSchema, refuseChangedTables } from './schema.ts';
-import { commitPromise, type PromiseSettings, standbyNames, standbysDemand } from './session.ts';
+import {
+  type DurabilitySettings,
+  durabilityUnder,
+  standbyNames,
+  standbysDemand,
+} from './session.ts';
 import { plantsBytes } from './size.ts';
 import { runChange } from './steps.ts';
 import { testWrite } from './test-write.ts';
@@ -32,13 +37,12 @@ import type { Query } from './transaction.ts';
 export async function openPostgresStore(
   location: PostgresLocation,
   options: StoreOptions,
-  mayMake: boolean,
 ): Promise<SharedStore> {
   const { writers, share } = openShares(new SharedArrayBuffer(sharedBytes));
-  const { pool, store, promise, pooler } = connected(location, share(), options);
+  const { pool, store, durability, pooler } = connected(location, share(), options);
   let isNew = false;
   try {
-    if (mayMake) isNew = await pool.run(ensureSchema);
+    if (options.mayMake) isNew = await pool.run(ensureSchema);
     await pool.run(async (query) => {
       const version = await demandStore(query, location);
       demandNewest(version, 'the store in the database', postgresText(location));
@@ -62,7 +66,7 @@ export async function openPostgresStore(
     },
     share,
     failed: new Promise(() => undefined),
-    promise,
+    durability,
     pooler: pooler(),
     metrics: {
       writers,
@@ -105,16 +109,16 @@ function connected(
   share: StoreShare,
   {
     callMs,
-    acceptsLostCommits,
+    acceptsLostCommits = false,
     connectionsPerThread = limits.postgres.connectionsPerThread,
     standbysMin = 0,
   }: StoreOptions,
 ) {
-  let promise: CommitPromise | undefined;
+  let durability: Durability | undefined;
   let pooler: string | undefined;
   const measures = measuresIn(writerLayout, share.measures);
   const onConnection = ({ settings, client }: Connection) => {
-    promise = commitPromise(settings);
+    durability = durabilityUnder(settings);
     pooler = settings.pooler;
     count(measures.connections, 1);
     client.once('end', () => count(measures.connections, -1));
@@ -165,10 +169,10 @@ function connected(
     ...callsOf(changes, (begin) => pool.run((query) => runChange(query, begin()))),
     async beat(atMs) {
       await testAgain();
-      promise = commitPromise(await promised((query) => beat(query, node, atMs)));
+      durability = durabilityUnder(await promised((query) => beat(query, node, atMs)));
     },
   };
-  return { pool, store, promise: () => promise, pooler: () => pooler };
+  return { pool, store, durability: () => durability, pooler: () => pooler };
 }
 
 /**
@@ -176,7 +180,7 @@ function connected(
  *
  * @returns the settings that hold now: a reload may have changed them
  */
-async function beat(query: Query, node: bigint, atMs: number): Promise<PromiseSettings> {
+async function beat(query: Query, node: bigint, atMs: number): Promise<DurabilitySettings> {
   const { rows } = await query(
     `INSERT INTO heartbeat (node, beaten_at) VALUES ($1, $2) ON CONFLICT (node) DO UPDATE
       SET beaten_at = excluded.beaten_at

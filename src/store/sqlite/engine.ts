@@ -1,8 +1,8 @@
 import { existsSync, renameSync } from 'node:fs';
 import { realpath, stat } from 'node:fs/promises';
-import { hostname } from 'node:os';
 import { basename, dirname, extname, join, resolve } from 'node:path';
 import { compactTime, withoutLinks } from '../../disk/files.ts';
+import { commandOn } from '../command-text.ts';
 import type { Engine } from '../engine.ts';
 import type { Inspection, OnProgress } from '../inspection.ts';
 import {
@@ -14,6 +14,8 @@ import {
 
 /** Modules are loaded on use: a short command loads no store. */
 export function sqliteEngine({ path }: SqliteLocation) {
+  const file = resolve(path);
+  const url = `sqlite:${file}`;
   const firstTokenFile = join(dirname(path), firstTokenName);
   // SQLite keeps its files beside the target of a link.
   const fileWith = (ending: string) => withoutLinks(path) + ending;
@@ -22,13 +24,12 @@ export function sqliteEngine({ path }: SqliteLocation) {
   const upgrades = () => import('./upgrade.ts');
   return {
     dbSystem: 'sqlite',
-    text: `sqlite:${path}`,
-    wholeText: `sqlite:${resolve(path)}`,
-    name: resolve(path),
-    file: path,
+    url,
+    file,
+    name: file,
+    command: (words) => commandOn(url, words),
     firstTokenFile,
     backupName: basename(path, extname(path)),
-    place: `${hostname()}:${resolve(path)}`,
     files: () => [...['', ...sqliteCompanions, syncNotesEnding].map(fileWith), firstTokenFile],
     walBytes: async () => (await stat(`${await realpath(path)}-wal`)).size,
     isThere: async () => (await import('./database.ts')).isThere(path),
@@ -38,7 +39,7 @@ export function sqliteEngine({ path }: SqliteLocation) {
       for (const companion of sqliteCompanions)
         if (existsSync(fileWith(companion))) renameSync(fileWith(companion), kept + companion);
     },
-    open: async ({ callMs }, mayMake) => (await stores()).openSqliteStore(path, callMs, mayMake),
+    open: async (options) => (await stores()).openSqliteStore(path, options),
     join: async (share, { callMs }) => (await stores()).joinSqliteStore(path, share, callMs),
     openReader: async () => (await import('./reader.ts')).openSqliteReader(path),
     doubt: async () => (await import('./failed-sync.ts')).doubtOf(path),

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { limits } from '../../limits.ts';
 import {
@@ -49,7 +50,7 @@ export function readerOn(
   addFoldCase(db);
   const read = <T>(work: (db: DatabaseSync) => T) => withStoreErrors(() => file.read(work));
   return {
-    location: `sqlite:${path}`,
+    url: `sqlite:${resolve(path)}`,
     identity: async () => read(identityIn),
     getPlant: async (id) => read(() => runSteps(db, getPlant(id))),
     ...searchesIn({

@@ -5,6 +5,7 @@ import { limits } from '../../limits.ts';
 import { startThread } from '../../program.ts';
 import { intervalText } from '../../quantity-text.ts';
 import { measuresIn, writerLayout } from '../../threads/measures.ts';
+import type { StoreOptions } from '../engine.ts';
 import { StoreError } from '../errors.ts';
 import type { SharedStore, Store, StoreShare } from '../store.ts';
 import { callsOf } from '../tables/steps.ts';
@@ -30,13 +31,11 @@ export interface StoreThreadOptions {
  * shared, the calls for the small tables run on a thread of the store, so that the caller waits for
  * no disk.
  *
- * @param lockMs time that a write waits for another process
  * @throws StoreOpenError
  */
 export async function openSqliteStore(
   path: string,
-  lockMs: number,
-  mayMake = true,
+  { callMs: lockMs, mayMake = false }: StoreOptions,
 ): Promise<SharedStore> {
   const memory = sharedWritesMemory();
   const { writers, share } = openShares(memory);
@@ -109,7 +108,7 @@ export async function openSqliteStore(
       return share();
     },
     failed,
-    promise: () => undefined,
+    durability: () => undefined,
     pooler: undefined,
     metrics: {
       writers,

@@ -4,7 +4,7 @@ import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { limits } from '../../../src/limits.ts';
 import type { Matter, Readiness } from '../../../src/ops/contract.ts';
-import { openReader } from '../../../src/store/engines.ts';
+import { engineOf } from '../../../src/store/engines.ts';
 import { ask, signIn } from '../../helpers/operators.ts';
 import { pause, until } from '../../helpers/pause.ts';
 import { nameOfDatabase, sendTo } from '../../helpers/postgres.ts';
@@ -204,7 +204,7 @@ test('a standby that the URL names alone is read and backed up, takes no writes,
   await refused(/it is a standby, which takes no writes/, 'import', commonPlants, ...on(there));
 
   await standby.set('max_standby_streaming_delay', '0');
-  await using reader = await openReader(locationOf(there), withinMs);
+  await using reader = await engineOf(locationOf(there)).openReader(withinMs);
   await using snapshot = await reader.openSnapshot();
   for (const sql of [
     'INSERT INTO heartbeat VALUES (1, 1)',

@@ -12,11 +12,10 @@ const server = await startPostgres({ after });
 /** A queue on a real store, and a transaction of another client in the same database. */
 async function openQueue(t: TestContext) {
   const url = await server.makeDatabase();
-  const store = await openPostgresStore(
-    postgresLocation(url, {}),
-    { callMs: 10_000, acceptsLostCommits: false },
-    true,
-  );
+  const store = await openPostgresStore(postgresLocation(url, {}), {
+    callMs: 10_000,
+    mayMake: true,
+  });
   t.after(() => store.close());
   const { client } = await connectTo(t, url);
   await client.query('BEGIN');

@@ -44,7 +44,7 @@ for (const connectionsMax of [3, 5])
   test(`three threads create plants with the ${connectionsMax} connections that their role may open`, async (t) => {
     const role = `limited${connectionsMax}`;
     const location = locationOf(`${await databaseOf(role, connectionsMax)}`);
-    await using store = await openPostgresStore(location, options, true);
+    await using store = await openPostgresStore(location, { ...options, mayMake: true });
     const shares = [1, 2].map(() => store.share(new Worker('', { eval: true })));
     const others = shares.map((share) => joinPostgresStore(location, share, options));
     t.after(() => Promise.all(others.map((other) => other.close())));

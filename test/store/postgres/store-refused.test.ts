@@ -21,7 +21,7 @@ async function storeWith(
 ) {
   const url = await server.makeDatabase();
   const options = { callMs, acceptsLostCommits: false };
-  const store = await openPostgresStore(locationOf(url), options, true);
+  const store = await openPostgresStore(locationOf(url), { ...options, mayMake: true });
   t.after(() => store.close());
   const change = (text: string) => server.query(text, url);
   const sessions = () =>

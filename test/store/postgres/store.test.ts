@@ -14,8 +14,7 @@ const callMs = 10_000;
 const server = await startPostgres({ after });
 const database = await server.makeDatabase();
 
-const open = () =>
-  openPostgresStore(postgresLocation(database, {}), { callMs, acceptsLostCommits: false }, true);
+const open = () => openPostgresStore(postgresLocation(database, {}), { callMs, mayMake: true });
 
 storeSuite('postgres', async (owner) => {
   // As empty as a new database, which would take three times as long.

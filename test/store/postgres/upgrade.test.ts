@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { after, type TestContext, test } from 'node:test';
 import { Client } from 'pg';
 import { storeLocation } from '../../../src/cli/flags/store-location.ts';
-import { openStore, postgresEngine } from '../../../src/store/engines.ts';
+import { engineOf, postgresEngine } from '../../../src/store/engines.ts';
 import { withLimits } from '../../helpers/faults.ts';
 import { nameOfDatabase, startPostgres } from '../../helpers/postgres.ts';
 import { locationOf } from '../../helpers/postgres-connection.ts';
@@ -46,7 +46,7 @@ test('a store of version 2.0.0 gets an identity, which stays', async () => {
   const url = await database.makeDatabase();
   const run = async (...args: string[]) => (await done(...args, ...on(url))).stdout;
   const identity = async () => JSON.parse(await run('verify', '--json')).identity;
-  await (await openStore(storeLocation(url, {}), 10_000)).close();
+  await (await engineOf(storeLocation(url, {})).open({ callMs: 10_000, mayMake: true })).close();
   for (const statement of [
     'ALTER TABLE plant_store DROP COLUMN identity, DROP COLUMN decided_at, DROP COLUMN restored',
     'UPDATE plant_store SET schema_version = 10 WHERE id = 2',

@@ -37,7 +37,7 @@ test('a service that has opened the store in the moment in which it was replaced
   const isOpen = (file: string) =>
     openFiles().filter((open) => open === realpathSync(file)).length > 1;
   const claimed = claimSqliteStore(path, false);
-  const opening = openSqliteStore(path, 5_000);
+  const opening = openSqliteStore(path, { callMs: 5_000, mayMake: true });
   const refusal = assert.rejects(opening, {
     name: 'StoreOpenError',
     message: /cannot open the store/,
@@ -46,7 +46,7 @@ test('a service that has opened the store in the moment in which it was replaced
   assert.equal(claimed.replaceBy(other, `${path}.kept`), true);
   claimed[Symbol.dispose]();
   await refusal;
-  await using store = await openSqliteStore(path, 5_000);
+  await using store = await openSqliteStore(path, { callMs: 5_000, mayMake: true });
   assert.equal((await store.countMatches({ budgetMs: 1_000 })).plants, 3);
 });
 

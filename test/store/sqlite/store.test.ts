@@ -20,14 +20,14 @@ const lockMs = 5_000;
 const alder = { id: 1n, name: 'Alder', tag: undefined, createdBy: 0 };
 
 storeSuite('sqlite', async (owner) => {
-  const store = await openSqliteStore(await storePath(owner), lockMs);
+  const store = await openSqliteStore(await storePath(owner), { callMs: lockMs, mayMake: true });
   owner.after(() => store.close());
   return store;
 });
 
 test('sqlite: the file is plain SQLite, in WAL mode, with strict tables', async (t) => {
   const path = await storePath(t);
-  await using store = await openSqliteStore(path, lockMs);
+  await using store = await openSqliteStore(path, { callMs: lockMs, mayMake: true });
   await store.createPlants([alder]);
   const db = new DatabaseSync(path, { readOnly: true });
   t.after(() => db.close());
@@ -40,7 +40,7 @@ test('sqlite: the file is plain SQLite, in WAL mode, with strict tables', async 
 
 test('sqlite: the journal has the id of each plant that a transaction stored, in the order of the transactions', async (t) => {
   const path = await storePath(t);
-  await using store = await openSqliteStore(path, lockMs);
+  await using store = await openSqliteStore(path, { callMs: lockMs, mayMake: true });
   const plantsWith = (ids: readonly bigint[]) => ids.map((id) => ({ ...alder, id }));
   await store.createPlants(plantsWith([int64Max, -1n]));
   await store.createPlants(plantsWith([-1n, 7n, int64Max, int64Min]));
@@ -57,7 +57,7 @@ test('sqlite: the journal has the id of each plant that a transaction stored, in
 
 test('sqlite: a clock that was behind for a while hides no plant from a search for new plants', async (t) => {
   const path = await storePath(t);
-  await using store = await openSqliteStore(path, lockMs);
+  await using store = await openSqliteStore(path, { callMs: lockMs, mayMake: true });
   const dayMs = 24 * 3_600_000;
   const rightMs = Date.now() + 300 * dayMs;
   const atRightTime = (id: number, atMs: number) =>
@@ -81,7 +81,7 @@ test('sqlite: a clock that was behind for a while hides no plant from a search f
 
 test('sqlite: a WAL that was copied whole begins again without a further create, for readers of its file', async (t) => {
   const path = await storePath(t);
-  await using store = await openSqliteStore(path, lockMs);
+  await using store = await openSqliteStore(path, { callMs: lockMs, mayMake: true });
   await store.createPlants([{ ...alder, id: -1n }]);
   const before = walSalt(path);
   const name = 'leaf '.repeat(1_000);
@@ -97,7 +97,7 @@ test('sqlite: a disk that is full when the index of the log must grow is waited 
   const folder = mounted(t, 'size=48m');
   if (folder === undefined) return;
   const path = join(folder, 'plants.db');
-  const store = await openSqliteStore(path, lockMs);
+  const store = await openSqliteStore(path, { callMs: lockMs, mayMake: true });
   t.after(() => store.close());
   // A reader keeps the WAL from restarting. Its index grows with frame 4,063; a create before that
   // frame takes a frame or two.
@@ -126,7 +126,7 @@ test('sqlite: a disk that is full when the index of the log must grow is waited 
 
 test('sqlite: a batch that fails half-way is rolled back whole, and the next one works', async (t) => {
   const path = await storePath(t);
-  await using store = await openSqliteStore(path, lockMs);
+  await using store = await openSqliteStore(path, { callMs: lockMs, mayMake: true });
   // The least integer has no absolute value.
   const overflow = "abs(CASE name WHEN 'large' THEN -9223372036854775808 END)";
   alterStore(path, `CREATE INDEX refuse_large ON plants (${overflow})`);
@@ -139,7 +139,7 @@ test('sqlite: a batch that fails half-way is rolled back whole, and the next one
 
 test('sqlite: a trigger that is made beside an open store stores nothing, and is named until it is gone', async (t) => {
   const path = await storePath(t);
-  await using store = await openSqliteStore(path, lockMs);
+  await using store = await openSqliteStore(path, { callMs: lockMs, mayMake: true });
   assert.deepEqual(await store.createPlants([alder]), ['created']);
   const yew = { ...alder, id: 2n };
   for (const does of ['DELETE FROM plants WHERE id = new.id', 'SELECT 1']) {
@@ -163,13 +163,13 @@ test('sqlite: a trigger that is made beside an open store stores nothing, and is
      CREATE TRIGGER through INSTEAD OF INSERT ON seen BEGIN SELECT 1; END`,
   );
   assert.deepEqual(await store.createPlants([yew]), ['created']);
-  await (await openSqliteStore(path, lockMs)).close();
+  await (await openSqliteStore(path, { callMs: lockMs, mayMake: true })).close();
 });
 
 test('sqlite: what a killed process wrote and had not synced is synced before it can be read', async (t) => {
   const folder = await temporaryFolder(t);
   const path = join(folder, 'plants.db');
-  await (await openSqliteStore(path, lockMs)).close();
+  await (await openSqliteStore(path, { callMs: lockMs, mayMake: true })).close();
   const unsynced = new DatabaseSync(path);
   unsynced.exec(
     "PRAGMA synchronous = OFF; PRAGMA wal_autocheckpoint = 0; INSERT INTO plants VALUES (1, 'Alder', NULL, 0, 0)",
@@ -178,7 +178,7 @@ test('sqlite: what a killed process wrote and had not synced is synced before it
   // The plant is in the log alone; that it reaches the database file shows that the log was
   // checkpointed, which syncs it first.
   assert(!readFileSync(path).includes('Alder'));
-  await using store = await openSqliteStore(path, lockMs);
+  await using store = await openSqliteStore(path, { callMs: lockMs, mayMake: true });
   assert(readFileSync(path).includes('Alder'));
   assert.deepEqual(await store.createPlants([alder]), ['same']);
 });
@@ -186,7 +186,7 @@ test('sqlite: what a killed process wrote and had not synced is synced before it
 test('sqlite: two processes that make the same store at once both get it', async (t) => {
   const path = join(await temporaryFolder(t), 'deep', 'folder', 'plants.db');
   const open = async () => {
-    const store = await openSqliteStore(path, lockMs);
+    const store = await openSqliteStore(path, { callMs: lockMs, mayMake: true });
     t.after(() => store.close());
     return store;
   };
@@ -228,7 +228,7 @@ test('sqlite: a thread whose transaction waits for the sync of another thread ge
 
 test('sqlite: no thread writes before the end of a sync, which may fail', async (t) => {
   const path = await storePath(t);
-  const store = await openSqliteStore(path, lockMs);
+  const store = await openSqliteStore(path, { callMs: lockMs, mayMake: true });
   const shared = sharedWritesIn(store.share(new Worker('', { eval: true })).memory);
   const failure = new StoreError('fatal', 'the sync of the WAL has failed');
   const ticket = await shared.acquire();
@@ -250,7 +250,10 @@ for (const [what, call, isHeld] of [
   test(`sqlite: a thread that ${what} and stands still holds up no other thread`, {
     timeout: 30_000,
   }, async (t) => {
-    await using store = await openSqliteStore(await storePath(t), lockMs);
+    await using store = await openSqliteStore(await storePath(t), {
+      callMs: lockMs,
+      mayMake: true,
+    });
     const module = new URL('../../../src/store/sqlite/shared-writes.ts', import.meta.url);
     const script = `
       const { parentPort } = require('node:worker_threads');

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
-  commitPromise,
+  durabilityUnder,
   type SessionSettings,
   standbysDemand,
 } from '../../src/store/postgres/session.ts';
-import type { CommitPromise } from '../../src/store/store.ts';
+import type { Durability } from '../../src/store/store.ts';
 
 const usual: SessionSettings = {
   version: 'PostgreSQL 18.4 on x86_64-pc-linux-gnu, compiled by gcc, 64-bit',
@@ -20,7 +20,7 @@ const standbys = { synchronousStandbyNames: 'ANY 1 (a, b)' };
 
 const promises: Record<
   string,
-  [settings: Partial<SessionSettings>, level: CommitPromise['level'], disks: number, says: RegExp]
+  [settings: Partial<SessionSettings>, level: Durability['level'], disks: number, says: RegExp]
 > = {
   'by itself': [
     {},
@@ -47,7 +47,7 @@ const promises: Record<
 
 for (const [what, [settings, level, disks, says]] of Object.entries(promises)) {
   test(`a commit of a server ${what} is ${level}`, () => {
-    const promise = commitPromise({ ...usual, ...settings });
+    const promise = durabilityUnder({ ...usual, ...settings });
     assert.deepEqual([promise.level, promise.disks], [level, disks]);
     assert.match(promise.says, says);
   });

@@ -1,20 +1,20 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { openStore } from '../../src/store/engines.ts';
-import { StoreError } from '../../src/store/errors.ts';
-import { type Citus, startCitus } from '../helpers/citus.ts';
-import { diagnose } from '../helpers/diagnosis.ts';
-import { keepCreating } from '../helpers/load.ts';
-import { until } from '../helpers/pause.ts';
-import { locationOf } from '../helpers/postgres-connection.ts';
-import { startServer, temporaryFolder } from '../helpers/program.ts';
-import { done, doneJson, on } from '../helpers/run-here.ts';
-import { newStore } from '../helpers/store-file.ts';
-import { startProxy } from '../helpers/tcp-proxy.ts';
-import { storeSuite } from '../store/store-suite.ts';
-import { historyOnCitus, shortForm } from '../torture/history/run.ts';
-import { plantsIn } from '../torture/history/stored.ts';
+import { engineOf } from '../../../src/store/engines.ts';
+import { StoreError } from '../../../src/store/errors.ts';
+import { type Citus, startCitus } from '../../helpers/citus.ts';
+import { diagnose } from '../../helpers/diagnosis.ts';
+import { keepCreating } from '../../helpers/load.ts';
+import { until } from '../../helpers/pause.ts';
+import { locationOf } from '../../helpers/postgres-connection.ts';
+import { startServer, temporaryFolder } from '../../helpers/program.ts';
+import { done, doneJson, on } from '../../helpers/run-here.ts';
+import { newStore } from '../../helpers/store-file.ts';
+import { startProxy } from '../../helpers/tcp-proxy.ts';
+import { historyOnCitus, shortForm } from '../../torture/history/run.ts';
+import { plantsIn } from '../../torture/history/stored.ts';
+import { storeSuite } from '../store-suite.ts';
 
 const found = await startCitus({ after });
 const where = process.env['TEST_POSTGRES_BIN'] || 'the npm package';
@@ -32,7 +32,7 @@ async function testsOf(citus: Citus) {
   storeSuite(`Citus ${version}`, async (owner) => {
     const tables = 'plants, plant_store, tokens, sessions, backups, heartbeat';
     await query(emptied, `DROP TABLE IF EXISTS ${tables}`);
-    const store = await openStore(locationOf(emptied), 10_000);
+    const store = await engineOf(locationOf(emptied)).open({ callMs: 10_000, mayMake: true });
     await query(emptied, distribute);
     owner.after(() => store.close());
     return store;
@@ -49,7 +49,7 @@ async function testsOf(citus: Citus) {
     const proxy = await startProxy(t, worker?.port ?? 0);
     const update = `SELECT citus_update_node(nodeid, nodename, ${proxy.port})`;
     await query(url, `${update} FROM pg_dist_node WHERE nodeport = ${worker?.port}`);
-    await using store = await openStore(locationOf(url), 1_000);
+    await using store = await engineOf(locationOf(url)).open({ callMs: 1_000, mayMake: true });
     const create = async (name: string) => {
       const plant = { name, tag: undefined, createdBy: 0 };
       const plants = Array.from({ length: 20 }, (_, id) => ({ id: BigInt(id), ...plant }));

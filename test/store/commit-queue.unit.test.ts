@@ -11,7 +11,7 @@ import { lockStore } from '../helpers/store-file.ts';
 /** A queue on a real store, and a lock that holds its transactions up. */
 async function openQueue(t: TestContext, bounds?: Parameters<typeof queueOn>[1]) {
   const path = await storePath(t);
-  const store = await openSqliteStore(path, 10_000);
+  const store = await openSqliteStore(path, { callMs: 10_000, mayMake: true });
   t.after(() => store.close());
   return { store, ...queueOn(store, bounds), lock: () => lockStore(t, path) };
 }

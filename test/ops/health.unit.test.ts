@@ -14,7 +14,7 @@ test('readiness tells the state of the store after the disk has answered', async
     queuePlants: () => 0,
     queuePlantsMax: 1,
     phase: () => 'open',
-    promise: () => undefined,
+    durability: () => undefined,
     loss: undefined,
     weakerSinceMs: () => undefined,
   });
@@ -35,7 +35,7 @@ test('an outage has a line when it begins, one a minute, and one when it is over
   let isAway = true;
   const store = {
     beat: async () => (isAway ? Promise.reject(new Error('away')) : undefined),
-    promise: () => undefined,
+    durability: () => undefined,
   };
   for (let second = 0; second < 130; second += 1) {
     await watch.beat(store).catch(() => undefined);
