@@ -1,6 +1,7 @@
+import type { Finding } from '../ops/contract.ts';
 import { numberText } from '../quantity-text.ts';
 import { DescriptorsError, withinDescriptors } from '../serve/descriptors.ts';
-import { error, type Finding, ok } from './start.ts';
+import { error, ok } from './start.ts';
 
 export function descriptors(): Finding {
   const found = usualService();

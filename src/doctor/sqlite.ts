@@ -3,6 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { nearestExisting } from '../disk/file-system.ts';
 import { obstacleTo } from '../disk/obstacle.ts';
 import { limits } from '../limits.ts';
+import type { Finding, NamedFinding } from '../ops/contract.ts';
 import { storeOfPackage } from '../store/command-text.ts';
 import { engineOf, sqliteEngine } from '../store/engines.ts';
 import { StoreError, StoreOpenError } from '../store/errors.ts';
@@ -11,10 +12,8 @@ import { descriptors } from './machine-checks.ts';
 import {
   checkOutside,
   error,
-  type Finding,
   isAllowed,
   lookAt,
-  type NamedFinding,
   named,
   ok,
   type StoreFile,
