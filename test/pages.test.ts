@@ -26,7 +26,7 @@ const notRun = {
     "certbot certonly --standalone --domain plants.example.org --cert-name plant-store --deploy-hook 'systemctl try-restart plant-store'",
   ],
   'a certificate': ['plant-store doctor --tls-certificate plants.pem --tls-key plants.key'],
-  'Litestream: test/service/litestream.test.ts and packaging/test/debian.test.ts run the commands':
+  'Litestream: test/backup/litestream.slow.test.ts and packaging/test/debian.test.ts run the commands':
     [
       '# root',
       'export LITESTREAM_STORE=$PWD/data/plants.db LITESTREAM_REPLICA=file:///mnt/replica',
@@ -42,7 +42,7 @@ const notRun = {
     "jq -r '.text // empty' plants.ndjson.refused.ndjson > again.ndjson",
     "jq -c '.plants[] | {id: .number, name: .title, tag: .genus} | del(.tag | nulls)' garden.json | plant-store import -",
   ],
-  'compilers: test/service/examples.test.ts runs the programs': [
+  'compilers: test/examples.slow.test.ts runs the programs': [
     'export URL=http://127.0.0.1:8080 TOKEN=$(cat data/first-start.token)',
   ],
   'generators, from the network: npm run clients runs the commands': [

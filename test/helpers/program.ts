@@ -15,9 +15,14 @@ const source = fileURLToPath(new URL('../../bin/plant-store.js', import.meta.url
 /** Runs the tests on an installed program, such as a built executable. */
 const installed = process.env['TEST_PROGRAM'];
 
+/** The bundles that the run has built of the source: they start sooner. A file that runs alone has none. */
+const built = process.env['BUILT_PROGRAM'];
+// The bundles keep their compiled code beside them, and are removed with it.
+if (built !== undefined) delete process.env['NODE_COMPILE_CACHE'];
+
 /** The file and the arguments of a command of the real program, for spawn(). */
 export function commandLine(...args: string[]): [string, string[]] {
-  return installed ? [resolve(installed), args] : [process.execPath, [source, ...args]];
+  return installed ? [resolve(installed), args] : [process.execPath, [built ?? source, ...args]];
 }
 
 /** Why a test is skipped that puts code into the program. */
@@ -260,7 +265,12 @@ export function startProgram(
   );
   const limited =
     openFiles === undefined ? [] : ['sh', '-c', `ulimit -n ${openFiles}; exec "$@"`, 'sh'];
-  const [file, withArgs] = node === undefined ? commandLine(...args) : [node, [source, ...args]];
+  // Code of a test replaces files of the source.
+  const takesCode = variables['NODE_OPTIONS'] !== undefined && installed === undefined;
+  const [file, withArgs] =
+    node !== undefined || takesCode
+      ? [node ?? process.execPath, [source, ...args]]
+      : commandLine(...args);
   const [program, ...rest] = [...limited, file, ...withArgs] as [string, ...string[]];
   return spawn(program, rest, {
     env: { ...inherited, ...besideOthers, ...variables },

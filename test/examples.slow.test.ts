@@ -2,18 +2,18 @@ import assert from 'node:assert/strict';
 import { execFile, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
-import { type Fault, startLyingNetwork } from '../../clients/typescript/test/lying-network.ts';
-import { isHere, withGoCache } from '../helpers/compilers.ts';
-import { root } from '../helpers/pages.ts';
+import { type Fault, startLyingNetwork } from '../clients/typescript/test/lying-network.ts';
+import { isHere, withGoCache } from './helpers/compilers.ts';
+import { root } from './helpers/pages.ts';
 import {
   type Ended,
   oneThread,
   startServerOnNewStore,
   temporaryFolder,
-} from '../helpers/program.ts';
-import { skipVisibly } from '../helpers/skips.ts';
-import { storedPlants } from '../helpers/store-file.ts';
-import { storedToken } from '../helpers/stored-token.ts';
+} from './helpers/program.ts';
+import { skipVisibly } from './helpers/skips.ts';
+import { storedPlants } from './helpers/store-file.ts';
+import { storedToken } from './helpers/stored-token.ts';
 
 const examples = join(root, 'docs/use/examples');
 const built = await temporaryFolder({ after });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { startPatroni, whyNoPatroni } from '../helpers/patroni.ts';
-import { historyOnPatroni, shortForm } from '../torture/history/run.ts';
+import { startPatroni, whyNoPatroni } from '../../helpers/patroni.ts';
+import { historyOnPatroni, shortForm } from '../../torture/history/run.ts';
 
 test('while Patroni switches over, and fails over from a primary that is killed or stands still, creates get 503 in bounded time, soon after they get 200, and each id has one plant for ever', async (t) => {
   const why = whyNoPatroni();

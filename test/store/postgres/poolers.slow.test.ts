@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { engineOf } from '../../src/store/engines.ts';
+import { engineOf } from '../../../src/store/engines.ts';
 import {
   type PoolerName,
   type PoolerSettings,
   startPooler,
   versionOf,
-} from '../helpers/poolers.ts';
-import { startPostgres } from '../helpers/postgres.ts';
-import { locationOf } from '../helpers/postgres-connection.ts';
-import { skipVisibly } from '../helpers/skips.ts';
-import { storeSuite } from '../store/store-suite.ts';
+} from '../../helpers/poolers.ts';
+import { startPostgres } from '../../helpers/postgres.ts';
+import { locationOf } from '../../helpers/postgres-connection.ts';
+import { skipVisibly } from '../../helpers/skips.ts';
+import { storeSuite } from '../store-suite.ts';
 
 const callMs = 10_000;
 const server = await startPostgres({ after });
