@@ -47,12 +47,12 @@ export const tokenCreate = command({
     const expiresAt = isoIfSet(issued.expiresAtMs);
     const record = { name, role: values.role, token, expiresAt, ...listedRate(rate) };
     terminal.print(values.json ? JSON.stringify(record) : token);
-    terminal.note(`The token ${name} ${validText(values.role, expiresAt)}`);
+    terminal.note(`The token ${name} ${printedText(values.role, expiresAt)}`);
     return 0;
   },
 });
 
-function validText(role: string, expiresAt: string | undefined): string {
+function printedText(role: string, expiresAt: string | undefined): string {
   const valid = `(role ${role}, valid until ${expiresAt ?? 'revoked'})`;
   return `${valid} was printed to standard output. It is not shown again.`;
 }
@@ -100,7 +100,7 @@ export const tokenRotate = command({
       previousUntil === undefined
         ? `Running services refuse the secret before within ${staleSeconds} seconds.`
         : `The secret before stays in force until ${previousUntil}.`;
-    terminal.note(`The new secret of the token ${name} ${validText(role, expiresAt)} ${ofOld}`);
+    terminal.note(`The new secret of the token ${name} ${printedText(role, expiresAt)} ${ofOld}`);
     return 0;
   },
 });
