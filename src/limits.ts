@@ -93,6 +93,8 @@ export const limits = {
     startSignMs: 20 * second,
     /** A SIGINT this long after the first signal ends the process at once. */
     interruptAgainMs: second,
+    /** Calls to a thread under way, such as one for each connection of an operator. */
+    callsMax: 1_024,
     /** A thread waits this long for another thread, which may stand still. */
     standstillMs: 100,
     /** From the stop until open requests of operators are cut. */
@@ -223,8 +225,6 @@ export const limits = {
   },
 
   sqlite: {
-    /** Calls of the main thread under way, such as one for each connection of an operator. */
-    callsMax: 1_024,
     /** Plants in a row of the journal that an upgrade fills. */
     filledRowPlants: 1_000,
     /** More pages give at most a quarter of the rate, and pauses of 90 ms instead of 9. */
@@ -490,7 +490,7 @@ export function demandFit({
     ],
     [disk.freeBytesMin < disk.freeBytesLow, 'free space is a warning before it is an error'],
     [disk.freeBytesLow <= disk.freeBytesPlenty, 'plenty of free space is no warning'],
-    [service.opsConnectionsMax < sqlite.callsMax, 'every operator can ask the store at a time'],
+    [service.opsConnectionsMax < service.callsMax, 'every operator can ask the store at a time'],
     [sqlite.walBytesKept < sqlite.walBytesHigh, 'a WAL of the usual size is no warning'],
     [sqlite.walBytesHigh < sqlite.walBytesMax, 'a WAL is a warning before it is full'],
   ];

@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 
 /** What a client meant to create. The id is in decimal, so that JSON keeps it exact. */
@@ -18,21 +19,22 @@ interface Entry {
  * Written before the request is sent. `storable` is false for a request that must be refused,
  * whatever the store holds.
  */
-export interface SentEntry extends Entry {
+interface SentEntry extends Entry {
   readonly sent: SentPlant;
   readonly storable: boolean;
 }
 
-/** Written after the outcome is known: a reply, or the connection was lost before there was one. */
-export type OutcomeEntry = Entry &
-  (
-    | {
-        readonly status: number;
-        readonly body: string;
-        readonly requestId?: string | undefined;
-      }
-    | { readonly lost: true }
-  );
+/** A reply, or the connection was lost before there was one. */
+export type Outcome =
+  | {
+      readonly status: number;
+      readonly body: string;
+      readonly requestId?: string | undefined;
+    }
+  | { readonly lost: true };
+
+/** Written after the outcome is known. */
+type OutcomeEntry = Entry & Outcome;
 
 export type JournalEntry = SentEntry | OutcomeEntry;
 
@@ -225,28 +227,9 @@ export function readStore(path: string, violations: string[]): Map<string, SentP
   return stored;
 }
 
-/**
- * The last line may be torn where the client was stopped: it was then not sent, or its outcome is
- * not known.
- */
-export function* readJournal(path: string): Generator<JournalEntry, undefined> {
+/** Keeps the journal of a run that has failed, one entry a line. */
+export async function keepJournal(folder: string, entries: readonly JournalEntry[]): Promise<void> {
   // A long run writes more than a string can hold.
-  const bytes = readFileSync(path);
-  let begin = 0;
-  for (let end = bytes.indexOf('\n'); end >= 0; end = bytes.indexOf('\n', begin)) {
-    yield JSON.parse(bytes.toString('utf8', begin, end));
-    begin = end + 1;
-  }
-  return undefined;
-}
-
-if (import.meta.main) {
-  const [storePath, journalPath] = process.argv.slice(2);
-  if (storePath === undefined || journalPath === undefined) {
-    console.error('usage: node test/torture/check-journal.ts STORE JOURNAL');
-    process.exit(2);
-  }
-  const report = checkEntries(storePath, readJournal(journalPath));
-  console.log(JSON.stringify(report));
-  process.exitCode = report.violations.length === 0 ? 0 : 1;
+  const lines = entries.values().map((entry) => `${JSON.stringify(entry)}\n`);
+  await writeFile(join(folder, 'journal.ndjson'), lines);
 }

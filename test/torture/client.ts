@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
-import { closeSync, openSync, writeSync } from 'node:fs';
 import { connect } from 'node:net';
 import { pause } from '../helpers/pause.ts';
-import { parseReply, type RawReply } from '../helpers/raw.ts';
-import type { JournalEntry } from './check-journal.ts';
+import { parseReply } from '../helpers/raw.ts';
+import type { JournalEntry, Outcome } from './check-journal.ts';
 import type { Request, Workload } from './workload.ts';
+
+/** Everything that clients have sent and were told, in this order. */
+export type Journal = JournalEntry[];
 
 export interface Client {
   readonly port: number;
@@ -13,7 +15,8 @@ export interface Client {
   /** Between a reply and the next request, for who wants no more than some load. */
   readonly pauseMs?: number;
   next(): Request | undefined;
-  happened(happening: 'request sent' | 'plant acknowledged'): void;
+  /** @param status undefined if the connection was lost before a reply */
+  settled?(status: number | undefined): void;
 }
 
 /** Without it, a request that is refused at once would be repeated 10,000 times a second. */
@@ -36,6 +39,11 @@ export async function runConnections(
   await Promise.all(Array.from({ length: connections }, each));
 }
 
+interface Waiting {
+  readonly n: number;
+  readonly request: Request;
+}
+
 /**
  * Sends requests over one connection, `depth` at a time, until there are no more, or it is lost, or
  * a client goes away on purpose.
@@ -43,11 +51,11 @@ export async function runConnections(
  * @returns whether there was a reply
  */
 function runConnection(
-  { port, journal, workload, pauseMs = 0, next, happened }: Client,
+  { port, journal, workload, pauseMs = 0, next, settled }: Client,
   depth: number,
 ): Promise<boolean> {
   const socket = connect({ port, host: '127.0.0.1', noDelay: true });
-  const waiting: { readonly n: number; readonly request: Request }[] = [];
+  const waiting: Waiting[] = [];
   let received: Buffer = Buffer.alloc(0);
   let leaving = false;
 
@@ -58,11 +66,21 @@ function runConnection(
         if (waiting.length === 0) socket.destroy();
         return;
       }
-      waiting.push({ n: journal.sent(request), request });
-      leaving = request.bytesSent < request.bytes.length || request.leaves;
-      socket.write(request.bytes.subarray(0, request.bytesSent), () => leaving && socket.destroy());
-      happened('request sent');
+      const { plant, storable, bytes, leavesAfter } = request;
+      // A number that no other request has.
+      const n = journal.length + 1;
+      journal.push({ n, atMs: performance.now(), sent: plant, storable });
+      waiting.push({ n, request });
+      leaving = leavesAfter !== undefined;
+      socket.write(bytes.subarray(0, leavesAfter), () => leaving && socket.destroy());
     }
+  }
+
+  function note({ n, request }: Waiting, outcome: Outcome): void {
+    journal.push({ n, atMs: performance.now(), ...outcome });
+    const status = 'status' in outcome ? outcome.status : undefined;
+    workload.settled(request, status);
+    settled?.(status);
   }
 
   socket.on('connect', fill);
@@ -74,10 +92,9 @@ function runConnection(
       received = received.subarray(length);
       const answered = waiting.shift();
       assert(answered, `a reply to no request: ${reply.body}`);
-      journal.answered(answered.n, reply);
-      workload.settled(answered.request, reply.status);
-      if (reply.status === 200) happened('plant acknowledged');
-      if (reply.status === 503) waitMs = pauseAfter503Ms;
+      const { status, body, headers } = reply;
+      note(answered, { status, body, requestId: headers.get('x-request-id') });
+      if (status === 503) waitMs = pauseAfter503Ms;
     }
     if (waitMs > 0) setTimeout(fill, waitMs);
     else fill();
@@ -86,44 +103,8 @@ function runConnection(
   socket.on('error', () => {});
   return new Promise((resolve) => {
     socket.on('close', () => {
-      for (const { n, request } of waiting) {
-        journal.lost(n);
-        workload.settled(request, undefined);
-      }
+      for (const one of waiting) note(one, { lost: true });
       resolve(socket.bytesRead > 0);
     });
   });
-}
-
-type Untimed<T> = T extends unknown ? Omit<T, 'atMs'> : never;
-
-export interface Journal extends Disposable {
-  /** @returns the number of the request */
-  sent(request: Request): number;
-  answered(n: number, reply: RawReply): void;
-  lost(n: number): void;
-}
-
-/**
- * Every line is with the operating system before the call returns, so that it survives the end of
- * this process.
- */
-export function openJournal(path: string): Journal {
-  const file = openSync(path, 'ax');
-  let count = 0;
-  const write = (entry: Untimed<JournalEntry>) => {
-    const line = Buffer.from(`${JSON.stringify({ ...entry, atMs: performance.now() })}\n`);
-    assert.equal(writeSync(file, line), line.length);
-  };
-  return {
-    sent({ plant, storable }) {
-      count += 1;
-      write({ n: count, sent: plant, storable });
-      return count;
-    },
-    answered: (n, { status, body, headers }) =>
-      write({ n, status, body, requestId: headers.get('x-request-id') }),
-    lost: (n) => write({ n, lost: true }),
-    [Symbol.dispose]: () => closeSync(file),
-  };
 }

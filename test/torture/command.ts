@@ -52,3 +52,10 @@ export async function runAsCommand<Flag extends string>(
   if (violations.length === 0) rmSync(folder, { recursive: true });
   else process.exitCode = 1;
 }
+
+/** How often each name comes. */
+export function countsOf(names: readonly string[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const name of names) counts[name] = (counts[name] ?? 0) + 1;
+  return counts;
+}

@@ -6,125 +6,59 @@ export interface Request {
   /** False for a request that must be refused. */
   readonly storable: boolean;
   readonly bytes: Buffer;
-  /** Fewer than all: the client goes away in the middle of the request. */
-  readonly bytesSent: number;
-  /** The client goes away without waiting for the reply. */
-  readonly leaves: boolean;
+  /** The client goes away after so many bytes, without waiting for a reply. */
+  readonly leavesAfter?: number;
 }
 
 export interface Workload {
   next(): Request;
   /** A retry of a request with an unknown outcome, if there is any. */
   nextUnknown(): Request | undefined;
+  /** A retry of each acknowledged plant. */
+  retries(): Iterator<Request, undefined>;
   /** @param status undefined if the connection was lost before a reply */
   settled(request: Request, status: number | undefined): void;
 }
 
-/**
- * Decides what is sent: new plants, safe retries, conflicts, requests that must be refused, clients
- * that go away.
- */
-export function createWorkload(seed: number, token: string): Workload {
-  const random = seededRandom(seed + 1);
-  const createRequest = (plant: SentPlant) => whole(plant, true, bodyOf(plant), `Bearer ${token}`);
-  const upTo = (max: number) => Math.floor(random() * max);
-  const ids = new Set<string>();
-  const acknowledged: SentPlant[] = [];
-  const unknown: SentPlant[] = [];
-  let newest: SentPlant | undefined;
-
-  function newId(): string {
-    // Half of the ids ascend, half lie anywhere in int64.
-    const id =
-      random() < 0.5
-        ? BigInt(ids.size)
-        : BigInt.asIntN(64, (BigInt(upTo(2 ** 32)) << 32n) | BigInt(upTo(2 ** 32)));
-    if (ids.has(`${id}`)) return newId();
-    ids.add(`${id}`);
-    return `${id}`;
-  }
-
-  function newPlant(): SentPlant {
-    const name = names[upTo(names.length)]?.(upTo) ?? '';
-    return { id: newId(), name, tag: ['Alnus', '', undefined, 'Ёлка 🌲'][upTo(4)] };
-  }
-
-  function conflicting({ id, name, tag }: SentPlant): SentPlant {
-    if (random() < 0.5) return { id, name: `${name}?`, tag };
-    return { id, name, tag: tag === undefined ? '' : undefined };
-  }
-
-  function anyOf(plants: readonly SentPlant[]): SentPlant | undefined {
-    return plants[upTo(plants.length)];
-  }
-
-  function nextUnknown(): Request | undefined {
-    const plant = unknown.shift();
-    return plant && createRequest(plant);
-  }
-
-  function nextKnown(draw: number): Request | undefined {
-    const earlier = anyOf(acknowledged);
-    if (draw < 0.15) return earlier && createRequest(earlier);
-    if (draw < 0.25) return earlier && createRequest(conflicting(earlier));
-    // The newest may be under way still: two clients want the same id at once.
-    if (draw < 0.3) return newest && createRequest(conflicting(newest));
-    return undefined;
-  }
-
-  return {
-    next() {
-      const retry = random() < 0.5 ? nextUnknown() : undefined;
-      const request = retry ?? nextKnown(random());
-      if (request) return request;
-      const plant = newPlant();
-      const draw = random();
-      if (draw < 0.12) return refusedRequest(plant, token, upTo);
-      if (draw < 0.13)
-        return {
-          ...createRequest(plant),
-          storable: false,
-          bytesSent: createRequest(plant).bytes.length - 1 - upTo(20),
-        };
-      newest = plant;
-      return draw < 0.14 ? { ...createRequest(plant), leaves: true } : createRequest(plant);
-    },
-    nextUnknown,
-    settled({ plant, storable }, status) {
-      if (!storable) return;
-      if (status === 200) acknowledged.push(plant);
-      if (status === undefined || status >= 500) unknown.push(plant);
-    },
-  };
+export interface WorkloadOptions {
+  readonly seed: number;
+  readonly token: string;
+  /** So many ids are wanted at once, each so many times, and then by a retry now and then. */
+  readonly wanted?: { readonly ids: number; readonly times: number };
+  /** Whether some clients go away before they have a reply. */
+  readonly leaves?: boolean;
 }
 
-/** So many ids are wanted at once, each so many times, and then by a retry now and then. */
-const wanted = { ids: 32, times: 8 };
-
 /**
- * Decides what is sent by many clients that want the same ids for different plants: each id is a
- * register, which is written once. `nextUnknown` also retries the acknowledged plant of each id.
+ * Decides what is sent by many clients: new plants, safe retries, conflicts, requests that must be
+ * refused. Each id is a register, which is written once.
  */
-export function createRegisters(seed: number, token: string): Workload {
+export function createWorkload({
+  seed,
+  token,
+  wanted = { ids: 1, times: 1 },
+  leaves = false,
+}: WorkloadOptions): Workload {
   const random = seededRandom(seed + 1);
   const upTo = (max: number) => Math.floor(random() * max);
   const createRequest = (plant: SentPlant) => whole(plant, true, bodyOf(plant), `Bearer ${token}`);
   const acknowledged = new Map<string, SentPlant>();
-  const rest = acknowledged.values();
   const unknown: SentPlant[] = [];
   let sent = 0;
 
   function nextId(): string {
     const newest = Math.floor(sent / wanted.times);
     const index = upTo(10) === 0 ? upTo(newest) : Math.max(0, newest - upTo(wanted.ids));
-    // Anywhere in int64.
-    return `${BigInt.asIntN(64, BigInt(index) * 0x9e37_79b9_7f4a_7c15n)}`;
+    // Half of the ids ascend, half lie anywhere in int64.
+    return index % 2 === 0
+      ? `${index}`
+      : `${BigInt.asIntN(64, BigInt(index) * 0x9e37_79b9_7f4a_7c15n)}`;
   }
 
   function newPlant(id: string): SentPlant {
     // What one request alone has sent shows which one was stored.
     const name = upTo(3) > 0 ? 'Alder' : `${sent} ${names[upTo(names.length)]?.(upTo)}`;
-    return { id, name, tag: [undefined, '', 'Alnus'][upTo(3)] };
+    return { id, name, tag: [undefined, '', 'Alnus', 'Ёлка 🌲'][upTo(4)] };
   }
 
   return {
@@ -135,12 +69,17 @@ export function createRegisters(seed: number, token: string): Workload {
       const id = doubted?.id ?? nextId();
       const known = upTo(5) < 2 ? (doubted ?? acknowledged.get(id)) : undefined;
       if (upTo(20) === 0) return refusedRequest(newPlant(id), token, upTo);
-      return createRequest(known ?? newPlant(id));
+      const request = createRequest(known ?? newPlant(id));
+      const { length } = request.bytes;
+      if (!leaves || upTo(50) > 0) return request;
+      if (upTo(2) === 0) return { ...request, leavesAfter: length };
+      return { ...request, storable: false, leavesAfter: length - 1 - upTo(20) };
     },
     nextUnknown() {
-      const plant = unknown.shift() ?? rest.next().value;
+      const plant = unknown.shift();
       return plant && createRequest(plant);
     },
+    retries: () => acknowledged.values().map(createRequest),
     settled({ plant, storable }, status) {
       if (!storable) return;
       if (status === 200) acknowledged.set(plant.id, plant);
@@ -149,23 +88,13 @@ export function createRegisters(seed: number, token: string): Workload {
   };
 }
 
-/** Leaves out requests whose client goes away: every reply must be received. */
-export function nextThatStays({ next }: Workload): Request {
-  let request = next();
-  while (request.leaves || request.bytesSent < request.bytes.length) request = next();
-  return request;
-}
-
 const names: readonly ((upTo: (max: number) => number) => string)[] = [
-  () => 'Alder',
   () => '',
   () => 'Großblättrige Linde "Tilia" \\ 🌳\n',
-  (upTo) => `Plant ${upTo(1_000_000)}`,
-  (upTo) => `Plant ${upTo(1_000_000)}`,
-  (upTo) => `Plant ${upTo(1_000_000)}`,
+  () => 'Oak',
   (upTo) => 'leaf '.repeat(upTo(100)),
   // Several pages of the database, now and then.
-  (upTo) => (upTo(20) === 0 ? 'root '.repeat(upTo(4_000)) : 'Oak'),
+  (upTo) => 'root '.repeat(upTo(20) === 0 ? upTo(4_000) : 1),
 ];
 
 /** A request that names the id of the plant and must leave nothing in the store. */
@@ -195,7 +124,7 @@ export function bodyOf({ id, name, tag }: SentPlant): string {
 
 function whole(plant: SentPlant, storable: boolean, body: string, authorization: string): Request {
   const bytes = rawRequest(body, { fields: { Authorization: authorization } });
-  return { plant, storable, bytes, bytesSent: bytes.length, leaves: false };
+  return { plant, storable, bytes };
 }
 
 /** Mulberry32: from 0 to 1, the same for the same seed. */

@@ -130,37 +130,35 @@ export function createDisk(): Disk {
       case 'unlink':
         return rename(folderAt(above(event.path)), [basename(event.path), undefined]);
       case 'link':
-        assert.equal(above(event.path), above(event.to), 'a link to another folder');
-        return rename(folderAt(above(event.to)), [basename(event.to), fileAt(event.path)]);
-      case 'rename':
-        assert.equal(above(event.path), above(event.to), 'a file moved to another folder');
-        return rename(
-          folderAt(above(event.to)),
-          [basename(event.path), undefined],
-          [basename(event.to), fileAt(event.path)],
-        );
+      case 'rename': {
+        const to = event.data.toString();
+        assert.equal(above(event.path), above(to), 'a file gets a name in another folder');
+        const added = [basename(to), fileAt(event.path)] as const;
+        const removed = [basename(event.path), undefined] as const;
+        return rename(folderAt(above(to)), ...(event.what === 'rename' ? [removed] : []), added);
+      }
       case 'write': {
         const file = fileAt(event.path);
-        const size = Math.max(file.seen.size(), event.offset + event.data.length);
-        return change(file, event.offset, event.data, size);
+        const size = Math.max(file.seen.size(), event.number + event.data.length);
+        return change(file, event.number, event.data, size);
       }
       case 'truncate': {
         const file = fileAt(event.path);
         // What is cut off is zeros, should the file grow again.
-        const cutOff = Buffer.alloc(Math.max(0, file.seen.size() - event.length));
-        return change(file, event.length, cutOff, event.length);
+        const cutOff = Buffer.alloc(Math.max(0, file.seen.size() - event.number));
+        return change(file, event.number, cutOff, event.number);
       }
       case 'sync': {
         const node = find(event.path);
         assert(node, `a sync of ${event.path}, which is not there`);
-        syncs.set(event.sync, { node, before: at });
+        syncs.set(event.number, { node, before: at });
         return;
       }
       case 'synced':
       case 'not synced': {
-        const sync = syncs.get(event.sync);
+        const sync = syncs.get(event.number);
         assert(sync, 'a sync has ended that had not begun');
-        syncs.delete(event.sync);
+        syncs.delete(event.number);
         if (event.what === 'synced') return synced(sync);
         // Linux then takes for written what it could not write: programs still see it, and the disk
         // will never have it.
@@ -175,7 +173,7 @@ export function createDisk(): Disk {
       case 'fault':
         return;
       default:
-        return event satisfies never;
+        return event.what satisfies never;
     }
   }
 

@@ -2,16 +2,15 @@ import { mkdirSync, rmSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { type JournalEntry, readJournal } from '../check-journal.ts';
-import { openJournal, runConnections } from '../client.ts';
-import { type Run, runAsCommand } from '../command.ts';
-import { createWorkload, nextThatStays, seededRandom } from '../workload.ts';
+import type { JournalEntry } from '../check-journal.ts';
+import type { Journal } from '../client.ts';
+import { countsOf, type Run, runAsCommand } from '../command.ts';
+import { seededRandom } from '../workload.ts';
 import { createDisk } from './disk.ts';
 import { checkImage } from './image.ts';
-import { firstToken, settleTrace, startRecorded } from './record.ts';
+import { type Lead, liveUnderLoad, storeFolder } from './record.ts';
 import { createRegime } from './regimes.ts';
-import { countsOf } from './tally.ts';
-import { buildRecorder, readTrace, type TraceEvent } from './trace.ts';
+import { buildRecorder, type TraceEvent } from './trace.ts';
 
 /*
  * Lets one call of a loaded server fail: its Nth write, or its Nth sync. After a failed sync the
@@ -30,7 +29,7 @@ const faultKinds = {
   'checkpoint sync': { code: 'S', nthMax: 6 },
 } as const;
 
-export interface Fault {
+interface Fault {
   readonly kind: keyof typeof faultKinds;
   readonly error: 'EIO' | 'ENOSPC';
   /** The first such call after the first plant was acknowledged is 1. */
@@ -56,7 +55,6 @@ const requestsMax = ({ kind, nth }: Fault) =>
   kind === 'checkpoint write' ? 6_000 : kind === 'checkpoint sync' ? 6_000 * nth : 500 + 30 * nth;
 /** Plants that must be acknowledged after a failure that passes, and must not after another. */
 const plantsAfterwards = 50;
-const runMsMax = 60_000;
 
 /** Runs a server with that fault in a folder that is empty. */
 async function runWithFault(
@@ -65,26 +63,20 @@ async function runWithFault(
   library: string,
   seed: number,
 ): Promise<FaultReport> {
-  const disk = join(folder, 'disk');
-  mkdirSync(disk);
-  const trace = join(folder, 'life-1.trace');
-  const journal = join(folder, 'journal.ndjson');
-  const ended = await load(fault, seed, { disk, trace, journal, library });
-  const entries = [...readJournal(journal)];
+  const entries: Journal = [];
   const model = createDisk();
-  settleTrace(trace, model, disk);
+  const ended = await load(fault, { folder, library, seed, entries, model, connections });
   const image = join(folder, 'image');
   mkdirSync(image);
   const random = seededRandom(seed);
   model.writeImage(image, createRegime('everything', model.pending(), random));
 
-  const { events } = readTrace(trace);
   const outcomes = outcomesOf(entries);
   const broken = [
     ...(await checkImage(image, entries, random)),
-    ...brokenDemands(fault, events, outcomes, ended),
+    ...brokenDemands(fault, outcomes, ended),
   ];
-  const hit = hitBy(events);
+  const hit = hitBy(ended.events);
   const violations = broken.map((what) => `${nameOf(fault)} on ${hit}: ${what}`);
   return { hit, violations, end: ended.end, outcomes: countsOf(outcomes) };
 }
@@ -93,62 +85,44 @@ interface Ended {
   readonly end: string;
   /** Plants that were acknowledged after the first 503. */
   readonly acknowledgedAfterwards: number;
+  readonly events: readonly TraceEvent[];
 }
 
 /**
  * Loads a server until it has ended by itself, or has gone on after a 503 and is stopped, or has
  * shown nothing and is killed.
  */
-async function load(
-  fault: Fault,
-  seed: number,
-  paths: Record<'disk' | 'trace' | 'journal' | 'library', string>,
-): Promise<Ended> {
-  const { disk, trace, library } = paths;
-  await using owner = new AsyncDisposableStack();
-  using journal = openJournal(paths.journal);
-  const injected = `${faultKinds[fault.kind].code} ${constants.errno[fault.error]} ${fault.nth}`;
-  const variables = { RECORDER_FAULT: injected };
-  const server = await startRecorded(owner, { disk, library, trace, variables });
-  const workload = createWorkload(seed, firstToken(disk));
-  // Every other time, the transaction of another program holds the WAL.
-  using reader = new DatabaseSync(join(disk, 'store/plants.db'), { readOnly: true });
-  if (fault.nth % 2 === 0) reader.exec('BEGIN; SELECT count(*) FROM plants');
-
+async function load(fault: Fault, life: Parameters<typeof liveUnderLoad>[0]): Promise<Ended> {
+  await using stack = new AsyncDisposableStack();
   let requestsLeft = requestsMax(fault);
   let hasFailed = false;
   let acknowledgedAfterwards = 0;
   let stopping: Promise<unknown> | undefined;
-  const isOver = () =>
-    stopping !== undefined || server.child.exitCode !== null || server.child.signalCode !== null;
-  const client = {
-    port: server.port,
-    journal,
-    workload: {
-      ...workload,
-      settled(...[request, status]: Parameters<typeof workload.settled>) {
-        workload.settled(request, status);
+  const lead: Lead = (server, workload) => {
+    // Every other time, the transaction of another program holds the WAL.
+    const store = join(life.folder, 'disk', storeFolder, 'plants.db');
+    const reader = stack.use(new DatabaseSync(store, { readOnly: true }));
+    if (fault.nth % 2 === 0) reader.exec('BEGIN; SELECT count(*) FROM plants');
+    return {
+      settled(status) {
         if (status === 503) hasFailed = true;
         if (status === 200 && hasFailed) acknowledgedAfterwards += 1;
-        if (acknowledgedAfterwards >= plantsAfterwards && !mustStop(fault) && !isOver())
-          stopping = server.stop('SIGTERM');
+        if (acknowledgedAfterwards >= plantsAfterwards && !mustStop(fault))
+          stopping ??= server.stop('SIGTERM');
       },
-    },
-    happened: () => {},
-    next() {
-      if (isOver()) return undefined;
-      requestsLeft -= 1;
-      if (requestsLeft === 0) stopping = server.stop('SIGKILL');
-      return nextThatStays(workload);
-    },
+      next() {
+        requestsLeft -= 1;
+        if (requestsLeft === 0) stopping ??= server.stop('SIGKILL');
+        return stopping ? undefined : workload.next();
+      },
+    };
   };
-  const alarm = setTimeout(() => server.child.kill('SIGABRT'), runMsMax);
-  await runConnections(client, connections, isOver);
-  await stopping;
-  clearTimeout(alarm);
-  const { exitCode, signalCode } = server.child;
+  const injected = `${faultKinds[fault.kind].code} ${constants.errno[fault.error]} ${fault.nth}`;
+  const variables = { RECORDER_FAULT: injected };
+  const { child, events } = await liveUnderLoad({ ...life, variables }, lead);
   const how = stopping === undefined ? 'by itself' : 'when it was told to';
-  return { end: signalCode ?? `${exitCode} ${how}`, acknowledgedAfterwards };
+  const end = child.signalCode ?? `${child.exitCode} ${how}`;
+  return { end, acknowledgedAfterwards, events };
 }
 
 /** After any error but a full disk, the content of the store is uncertain until the next start. */
@@ -157,12 +131,8 @@ function mustStop({ kind, error }: Fault): boolean {
 }
 
 /** What README and docs promise of a store that fails. */
-function brokenDemands(
-  fault: Fault,
-  events: readonly TraceEvent[],
-  outcomes: readonly string[],
-  ended: Ended,
-): string[] {
+function brokenDemands(fault: Fault, outcomes: readonly string[], ended: Ended): string[] {
+  const { events } = ended;
   const hit = hitBy(events);
   if (hit === undefined) return ['the fault has not come'];
   const unexpected = new Set(
@@ -251,7 +221,7 @@ function nameOf({ kind, error, nth }: Fault): string {
 }
 
 /** Runs all of them, two at a time. The folders of those that break a demand stay. */
-export async function runFaults(
+async function runFaults(
   faults: readonly Fault[],
   { folder, seed, report }: Pick<Run, 'folder' | 'seed' | 'report'>,
 ): Promise<FaultReport[]> {

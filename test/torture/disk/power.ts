@@ -2,14 +2,13 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { JournalEntry } from '../check-journal.ts';
-import { type Run, runAsCommand } from '../command.ts';
+import { type JournalEntry, keepJournal } from '../check-journal.ts';
+import { countsOf, type Run, runAsCommand } from '../command.ts';
 import { seededRandom } from '../workload.ts';
 import { createDisk } from './disk.ts';
 import { checkImage } from './image.ts';
 import { type Recording, type RecordOptions, record, storeFolder } from './record.ts';
 import { createRegime, type RegimeName, regimeNames } from './regimes.ts';
-import { countsOf } from './tally.ts';
 import { buildRecorder, type TraceEvent } from './trace.ts';
 
 /*
@@ -53,27 +52,10 @@ export async function cutPowerAgainAndAgain(options: PowerOptions): Promise<Powe
   const violations: string[] = [];
   const all: Cut[] = [];
 
-  const canaryFolder = emptyFolder(folder, 'canary');
-  const variables = { NODE_OPTIONS: `--import ${unsynced}` };
-  const recorded = await record({
-    folder: canaryFolder,
-    library,
-    seed,
-    lives: ['SIGKILL'],
-    plantsPerLife: 200,
-    variables,
-  });
-  const canaryCuts = planCanaryCuts(recorded.events);
-  const canaryViolations = await checkCuts(recorded, canaryCuts, canaryFolder, () => {});
-  const canaryLosses = canaryViolations.filter((violation) =>
-    violation.includes('it was answered 200 and is not in the store'),
-  ).length;
-  report(
-    `${canaryLosses} losses of a server that does not sync were found in ${canaryCuts.length} images`,
-  );
+  const canaryLosses = await lossesOfCanary(emptyFolder(folder, 'canary'), library, seed);
+  report(`${canaryLosses} losses of a server that does not sync were found`);
   if (canaryLosses === 0)
     violations.push('the losses of a server that does not sync were not found');
-  rmSync(canaryFolder, { recursive: true });
 
   for (let done = 0; done < images && violations.length === 0; done += imagesPerRecording) {
     const part = { folder: emptyFolder(folder, `recording-${seed + done}`), seed: seed + done };
@@ -86,6 +68,7 @@ export async function cutPowerAgainAndAgain(options: PowerOptions): Promise<Powe
       `${done + cuts.length} of ${images} images, ${recording.events.length} events, ${violations.length} violations`,
     );
     if (violations.length === 0) rmSync(part.folder, { recursive: true });
+    else await keepJournal(part.folder, recording.entries);
   }
   return {
     violations,
@@ -93,6 +76,22 @@ export async function cutPowerAgainAndAgain(options: PowerOptions): Promise<Powe
     regimes: countsOf(all.map(({ regime }) => regime)),
     canaryLosses,
   };
+}
+
+/**
+ * Plants that a server has lost that does not sync, when the power is cut after its last
+ * acknowledgement.
+ */
+async function lossesOfCanary(folder: string, library: string, seed: number): Promise<number> {
+  const variables = { NODE_OPTIONS: `--import ${unsynced}` };
+  const lives = ['SIGKILL'] as const;
+  const recording = await record({ folder, library, seed, lives, plantsPerLife: 200, variables });
+  const position = 1 + recording.events.findLastIndex(isAcknowledgement);
+  const cut: Cut = { position, regime: 'nothing', seed, moment: 'acknowledgement' };
+  const found = await checkCuts(recording, [cut], folder, () => {});
+  rmSync(folder, { recursive: true });
+  return found.filter((what) => what.includes('it was answered 200 and is not in the store'))
+    .length;
 }
 
 /** A power cut after the first `position` events. */
@@ -113,17 +112,11 @@ const moments: Readonly<Record<string, (event: TraceEvent, place: Place) => bool
   // Answered from what an earlier life has written: was it synced?
   'replies before a sync': (_, { life, replies, syncs }) => life > 0 && replies > 0 && syncs === 0,
   sync: ({ what }) => what === 'sync' || what === 'synced',
-  acknowledgement: (event) => event.what === 'reply' && isAcknowledgement(event.data),
+  acknowledgement: isAcknowledgement,
   checkpoint: (event) => event.what === 'write' && event.path.endsWith('.db'),
   'log reset': (event) =>
-    event.what === 'write' && event.path.endsWith('-wal') && event.offset === 0,
-  names: ({ what }) =>
-    what === 'create' ||
-    what === 'unlink' ||
-    what === 'link' ||
-    what === 'rename' ||
-    what === 'truncate' ||
-    what === 'end',
+    event.what === 'write' && event.path.endsWith('-wal') && event.number === 0,
+  names: ({ what }) => /^(create|unlink|link|rename|truncate|end)$/.test(what),
   any: () => true,
 };
 
@@ -149,67 +142,24 @@ function placesOf(events: readonly TraceEvent[]): Place[] {
   });
 }
 
-/**
- * Takes of each kind of moment in turn, until it is used up with every regime. In ascending order
- * of position.
- */
+/** Each kind of moment meets each regime in turn. In ascending order of position. */
 function planCuts(events: readonly TraceEvent[], count: number, seed: number): Cut[] {
   const random = seededRandom(seed);
   const places = placesOf(events);
-  const possible = Object.entries(moments).map(([moment, isOne]) => {
-    const positions = new Set(
-      places.flatMap((place, index) =>
-        isOne(events[index] as TraceEvent, place) ? [index, index + 1] : [],
-      ),
+  const kinds = Object.entries(moments).flatMap(([moment, isOne]) => {
+    const at = places.flatMap((place, index) =>
+      isOne(events[index] as TraceEvent, place) ? [index, index + 1] : [],
     );
-    return shuffled(
-      [...positions].flatMap((position) =>
-        regimeNames.map((regime) => ({ moment, position, regime })),
-      ),
-      random,
-    );
+    return at.length > 0 ? [{ moment, at }] : [];
   });
-  const cuts: Cut[] = [];
-  for (
-    let round = 0;
-    cuts.length < count && possible.some(({ length }) => length > 0);
-    round += 1
-  ) {
-    for (const [index, list] of possible.entries()) {
-      // Each kind of moment meets each regime in turn, as long as there are any.
-      const wanted = regimeNames[(round + index) % regimeNames.length];
-      const [chosen] = list.splice(
-        list.findLastIndex(({ regime }) => regime === wanted),
-        1,
-      );
-      if (chosen && cuts.length < count) cuts.push({ ...chosen, seed: seed + cuts.length });
-    }
-  }
+  const cuts = Array.from({ length: count }, (_, index): Cut => {
+    const [round, kind] = [Math.floor(index / kinds.length), index % kinds.length];
+    const { moment, at } = kinds[kind] ?? assert.fail('no moments');
+    const regime = regimeNames[(round + kind) % regimeNames.length] ?? 'nothing';
+    const position = at[Math.floor(random() * at.length)] ?? 0;
+    return { moment, regime, position, seed: seed + index };
+  });
   return cuts.sort((one, other) => one.position - other.position);
-}
-
-/** After the last acknowledgements, and with little left of what was not synced. */
-function planCanaryCuts(events: readonly TraceEvent[]): Cut[] {
-  const acknowledged = events.flatMap((event, index) =>
-    event.what === 'reply' && isAcknowledgement(event.data) ? [index] : [],
-  );
-  const regimes: readonly RegimeName[] = ['nothing', 'the last', 'some'];
-  return acknowledged.slice(-regimes.length).map((index, nth) => {
-    return {
-      position: index + 1,
-      regime: regimes[nth] ?? 'nothing',
-      seed: nth,
-      moment: 'acknowledgement',
-    };
-  });
-}
-
-function shuffled<T>(list: T[], random: () => number): T[] {
-  for (let last = list.length - 1; last > 0; last -= 1) {
-    const other = Math.floor(random() * (last + 1));
-    [list[last], list[other]] = [list[other] as T, list[last] as T];
-  }
-  return list;
 }
 
 /**
@@ -283,8 +233,8 @@ function asKnownAt(
   return sentAt < position ? entry : { n: entry.n, atMs: entry.atMs, lost: true };
 }
 
-function isAcknowledgement(reply: Buffer): boolean {
-  return reply.toString('latin1', 0, 12) === 'HTTP/1.1 200';
+function isAcknowledgement({ what, data }: TraceEvent): boolean {
+  return what === 'reply' && data.toString('latin1', 0, 12) === 'HTTP/1.1 200';
 }
 
 /** The index of the log may be there in any state: SQLite does not sync it. */
@@ -305,13 +255,19 @@ function emptyFolder(above: string, name: string): string {
 }
 
 if (import.meta.main)
-  await runAsCommand('power', { images: 1_000 }, async (run) => {
+  await runAsCommand('power', { images: 1_000, lives: 15, plants: 1_000 }, async (run) => {
     // Most are killed, since only then something is left that was written and not synced, for the
     // next life to read.
-    const lives = Array.from({ length: Math.min(15, run.images) }, (_, index) =>
-      index % 5 === 4 ? 'SIGTERM' : 'SIGKILL',
+    const lives = Array.from({ length: run.lives }, (_, index) =>
+      index % 5 === 1 ? 'SIGTERM' : 'SIGKILL',
     );
-    const options = { ...run, lives, plantsPerLife: 1_000 };
+    const options = { ...run, lives, plantsPerLife: run.plants };
     const { violations, ...counts } = await cutPowerAgainAndAgain(options);
-    return { violations, summary: `${run.images} power cuts: ${JSON.stringify(counts)}` };
+    // The run is worth something only if all of this has happened in it.
+    const { moments: seen, regimes } = counts;
+    const isWorthless = Object.keys({ ...seen, ...regimes }).length < 8 + regimeNames.length;
+    return {
+      violations: isWorthless ? [...violations, 'moments or regimes are missing'] : violations,
+      summary: `${run.images} power cuts: ${JSON.stringify(counts)}`,
+    };
   });

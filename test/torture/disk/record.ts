@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type RunningServer, startServer } from '../../helpers/program.ts';
-import { type JournalEntry, readJournal } from '../check-journal.ts';
-import { type Journal, openJournal, runConnections } from '../client.ts';
-import { createWorkload, type Workload } from '../workload.ts';
+import { ownerOf, type RunningServer, startServer } from '../../helpers/program.ts';
+import type { JournalEntry } from '../check-journal.ts';
+import { type Client, type Journal, runConnections } from '../client.ts';
+import { createWorkload, type Workload, type WorkloadOptions } from '../workload.ts';
 import { createDisk, type Disk, readFolder } from './disk.ts';
-import { amendTrace, readTrace, type TraceEvent } from './trace.ts';
+import { endOfProcess, readTrace, type TraceEvent } from './trace.ts';
 
 /** What became of a store from its first start on, and what clients were told meanwhile. */
 export interface Recording {
@@ -15,7 +16,7 @@ export interface Recording {
 }
 
 export interface RecordOptions {
-  /** An empty folder, for the store, the traces and the journal. */
+  /** An empty folder, for the store and the traces. */
   readonly folder: string;
   /** The compiled recorder. */
   readonly library: string;
@@ -26,8 +27,6 @@ export interface RecordOptions {
   /** More of the server's environment. */
   readonly variables?: Readonly<Record<string, string>> | undefined;
 }
-
-const connections = 16;
 
 /** A server that takes longer fails the run. */
 const lifeMsMax = 120_000;
@@ -40,116 +39,105 @@ export const storeFolder = 'store';
 
 /** Records a real server, life after life, from its very first start on. */
 export async function record(options: RecordOptions): Promise<Recording> {
-  const disk = join(options.folder, 'disk');
-  mkdirSync(disk);
-  using journal = openJournal(join(options.folder, 'journal.ndjson'));
+  const { lives, plantsPerLife } = options;
+  const entries: Journal = [];
   const model = createDisk();
+  const events: TraceEvent[] = [];
   let workload: Workload | undefined;
-  for (const [index, signal] of options.lives.entries()) {
-    const trace = join(options.folder, `life-${1 + index}.trace`);
-    workload = await live({ ...options, disk, journal, trace, signal, workload });
-    settleTrace(trace, model, disk);
+  for (const signal of lives) {
+    let left = plantsPerLife;
+    let stopping: Promise<unknown> | undefined;
+    const lead: Lead = (server, work) => {
+      workload = work;
+      return {
+        // What the last life has left unknown comes first: it may be answered from what that life
+        // wrote and did not sync.
+        next: () => (left > 0 ? (work.nextUnknown() ?? work.next()) : undefined),
+        settled(status) {
+          if (status === 200) left -= 1;
+          if (left === 0) stopping ??= server.stop(signal);
+        },
+      };
+    };
+    const life = { ...options, entries, model, workload, leaves: true, connections: 16 };
+    const { child, stderr, events: own } = await liveUnderLoad(life, lead);
+    events.push(...own);
+    await stopping;
+    assert.equal(
+      child.signalCode ?? child.exitCode,
+      signal === 'SIGKILL' ? signal : 0,
+      `the server has ended by itself: ${stderr()}`,
+    );
   }
-  return readRecording(options.folder);
+  return { events, entries };
 }
 
-/** Reads what was recorded in that folder. */
-function readRecording(folder: string): Recording {
-  const traces = readdirSync(folder).filter((name) => name.endsWith('.trace'));
-  const byLife = traces.map(
-    (_, index) => readTrace(join(folder, `life-${1 + index}.trace`)).events,
-  );
-  return {
-    events: byLife.flatMap((events) => [...events, { what: 'end' } as const]),
-    entries: [...readJournal(join(folder, 'journal.ndjson'))],
-  };
+/** Decides what is sent to a server, and when it is stopped. */
+export type Lead = (server: RunningServer, workload: Workload) => Pick<Client, 'next' | 'settled'>;
+
+interface Life
+  extends Pick<RecordOptions, 'folder' | 'library' | 'variables'>,
+    Pick<WorkloadOptions, 'seed' | 'leaves'> {
+  readonly entries: Journal;
+  /** Of the disk, which was in the same state before this life. */
+  readonly model: Disk;
+  /** That of the life before. */
+  readonly workload?: Workload | undefined;
+  readonly connections: number;
 }
 
-interface Life extends RecordOptions {
-  readonly disk: string;
-  readonly journal: Journal;
-  readonly trace: string;
-  readonly signal: NodeJS.Signals;
-  readonly workload: Workload | undefined;
-}
-
-async function live({ journal, signal, ...life }: Life): Promise<Workload> {
-  await using owner = new AsyncDisposableStack();
-  const server = await startRecorded(owner, life);
-  const workload = life.workload ?? createWorkload(life.seed, firstToken(life.disk));
-
-  let left = life.plantsPerLife;
-  let ended: Promise<unknown> | undefined;
-  const happened = (happening: string) => {
-    if (happening !== 'plant acknowledged') return;
-    left -= 1;
-    if (left === 0) ended = server.stop(signal);
-  };
-  const alarm = setTimeout(() => server.child.kill('SIGABRT'), lifeMsMax);
-  // What the last life has left unknown comes first: it may be answered from what that life wrote
-  // and did not sync.
-  const next = () => (left > 0 ? (workload.nextUnknown() ?? workload.next()) : undefined);
-  const client = { port: server.port, journal, workload, happened, next };
-  await runConnections(
-    client,
-    connections,
-    () => left <= 0 || server.child.exitCode !== null || server.child.signalCode !== null,
-  );
-  await ended;
-  clearTimeout(alarm);
-  const { exitCode, signalCode } = server.child;
-  assert.equal(
-    signalCode ?? exitCode,
-    signal === 'SIGKILL' ? signal : 0,
-    `the server has ended by itself: ${server.stderr()}`,
-  );
-  return workload;
-}
-
-interface RecordedServer {
-  /** The folder that is recorded; the store is in one below. */
-  readonly disk: string;
-  readonly library: string;
-  /** Where the records go. */
-  readonly trace: string;
-  readonly variables?: Readonly<Record<string, string>> | undefined;
-}
-
-/** Starts the real program as users do, without a fixed token. It is killed with its owner. */
-export function startRecorded(
-  owner: AsyncDisposableStack,
-  { disk, library, trace, variables }: RecordedServer,
-): Promise<RunningServer> {
-  const recorder = { LD_PRELOAD: library, RECORDER_FOLDER: disk, RECORDER_TRACE: trace };
-  // Threads share syncs, and a machine with few cores has one thread.
-  const settings = { PLANT_STORE_HTTP_THREADS: '2' };
-  const store = join(disk, storeFolder, 'plants.db');
-  return startServer({ after: (cleanup) => owner.defer(() => void cleanup()) }, store, [], {
-    ...recorder,
-    ...settings,
+/**
+ * One life of a recorded server, which is started as users do, without a fixed token. It lasts until
+ * the lead has no next request, or the server has ended.
+ */
+export async function liveUnderLoad(
+  life: Life,
+  lead: Lead,
+): Promise<RunningServer & { readonly events: readonly TraceEvent[] }> {
+  const { folder, library, variables, entries, seed, leaves = false } = life;
+  const disk = join(folder, 'disk');
+  mkdirSync(disk, { recursive: true });
+  const trace = join(folder, `${entries.length}.trace`);
+  await using stack = new AsyncDisposableStack();
+  const server = await startServer(ownerOf(stack), join(disk, storeFolder, 'plants.db'), [], {
+    ...{ LD_PRELOAD: library, RECORDER_FOLDER: disk, RECORDER_TRACE: trace },
     ...variables,
   });
-}
-
-export function firstToken(disk: string): string {
-  return readFileSync(join(disk, storeFolder, tokenFile), 'utf8').trim();
+  const { child, port } = server;
+  const token = readFileSync(join(disk, storeFolder, tokenFile), 'utf8').trim();
+  const workload = life.workload ?? createWorkload({ seed, token, leaves });
+  const alarm = setTimeout(() => child.kill('SIGABRT'), lifeMsMax);
+  const { next, settled } = lead(server, workload);
+  const hasEnded = () => child.exitCode !== null || child.signalCode !== null;
+  let isOver = false;
+  const client: Client = {
+    ...{ port, journal: entries, workload },
+    ...(settled && { settled }),
+    next() {
+      const request = hasEnded() ? undefined : next();
+      isOver ||= request === undefined;
+      return request;
+    },
+  };
+  await runConnections(client, life.connections, () => isOver || hasEnded());
+  if (!hasEnded()) await once(child, 'exit');
+  clearTimeout(alarm);
+  return { ...server, events: settleTrace(trace, life.model, disk) };
 }
 
 /**
  * Takes what was recorded into the model, and compares the model with the real disk: so nothing has
  * escaped the recorder. A process that was killed in the midst of a change may have made it in
- * part, or not at all; the trace then is amended.
+ * part, or not at all.
+ *
+ * @returns what has happened
  */
-export function settleTrace(path: string, model: Disk, disk: string): void {
-  const { events, lastAt } = readTrace(path);
-  const last = lastAt === undefined ? undefined : events.pop();
+function settleTrace(path: string, model: Disk, disk: string): TraceEvent[] {
+  const { events, last } = readTrace(path);
   for (const event of events) model.apply(event);
-  if (last && lastAt !== undefined) {
-    const happened = whatHappened(last, model, readFolder(disk));
-    if (happened) model.apply(happened);
-    if (happened === undefined || happened.what === 'write') amendTrace(path, lastAt, happened);
-  }
-  model.apply({ what: 'end' });
+  const happened = last && whatHappened(last, model, readFolder(disk));
+  const atEnd = happened ? [happened, endOfProcess] : [endOfProcess];
+  for (const event of atEnd) model.apply(event);
   const [recorded, real] = [model.seen(), readFolder(disk)];
   const names = [recorded, real].map((files) => [...files.keys()].sort());
   assert.deepEqual(names[0], names[1], 'the names on the disk differ from the recorded names');
@@ -157,29 +145,24 @@ export function settleTrace(path: string, model: Disk, disk: string): void {
     const isSame = sameContent(content, real.get(name));
     assert(isSame, `${name} is on the disk with another content than that recorded`);
   }
+  return [...events, ...atEnd];
 }
+
+const changesNoFile = new Set(['sync', 'synced', 'not synced', 'reply', 'fault']);
 
 function whatHappened(
   last: TraceEvent,
   model: Disk,
   real: ReadonlyMap<string, Buffer | undefined>,
 ): TraceEvent | undefined {
-  if (
-    last.what === 'sync' ||
-    last.what === 'synced' ||
-    last.what === 'not synced' ||
-    last.what === 'reply'
-  )
-    return last;
+  if (changesNoFile.has(last.what)) return last;
   const before = model.seen();
-  if (
+  const isUnchanged =
     before.size === real.size &&
-    [...before].every(([name, content]) => real.has(name) && sameContent(content, real.get(name)))
-  ) {
-    return undefined;
-  }
+    [...before].every(([name, content]) => real.has(name) && sameContent(content, real.get(name)));
+  if (isUnchanged) return undefined;
   if (last.what !== 'write') return last;
-  const there = real.get(last.path)?.subarray(last.offset) ?? Buffer.alloc(0);
+  const there = real.get(last.path)?.subarray(last.number) ?? Buffer.alloc(0);
   let length = 0;
   while (length < last.data.length && there[length] === last.data[length]) length += 1;
   return { ...last, data: last.data.subarray(0, length) };

@@ -23,7 +23,7 @@ interface Place {
  * A primary with its standby and three nodes, which know both: one by itself, one through a
  * PgBouncer for each, and a lone one, on ways of its own.
  */
-export interface Cluster extends Omit<Setting & NodeSetting, 'load' | 'victim'> {
+export interface Cluster extends Omit<Setting & NodeSetting, 'load' | 'victim' | 'upTo'> {
   readonly primary: Place;
   readonly standby: Place;
   readonly poolers: readonly Pooler[];

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { existsSync, rmSync, statfsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { changesIn, killedAt } from '../../helpers/kill.ts';
 import type { PostgresServer } from '../../helpers/postgres.ts';
 import type { RunningServer } from '../../helpers/program.ts';
+import { on } from '../../helpers/run-here.ts';
 import type { TcpProxy } from '../../helpers/tcp-proxy.ts';
 import type { Load } from './load.ts';
 
@@ -16,6 +18,8 @@ export interface NodeSetting {
   readonly load: Load;
   /** The index of the node to which harm is done. */
   readonly victim: number;
+  /** A whole number from 0 on, below `max`. */
+  readonly upTo: (max: number) => number;
 }
 
 /** What is at hand to do harm to. */
@@ -83,6 +87,22 @@ export const nodeFaults: Readonly<Record<string, Fault<NodeSetting>>> = {
     nodes[victim] = next;
     load.add(next);
     assert.equal(await before.stop(), 0);
+  },
+};
+
+/** Of the nodes of a store in a file. What they have written is all that the next ones have. */
+export const storeFaults: Readonly<Record<string, Fault<NodeSetting & { store: string }>>> = {
+  async 'all nodes are killed at a change of the store, and the next start, too'(setting) {
+    const { nodes, load, startNode, store, upTo } = setting;
+    await changesIn(dirname(store), 1 + upTo(300));
+    await Promise.all(nodes.map((node) => node.stop('SIGKILL')));
+    const args = ['serve', '--port', '0', ...on(store)];
+    await killedAt(changesIn(dirname(store), 1 + upTo(6)), args);
+    for (const index of nodes.keys()) {
+      const next = await startNode(index);
+      nodes[index] = next;
+      load.add(next);
+    }
   },
 };
 

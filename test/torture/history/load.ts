@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
-import { join } from 'node:path';
 import { type RunningServer, token } from '../../helpers/program.ts';
-import { type CheckReport, checkPlants, readJournal, type SentPlant } from '../check-journal.ts';
-import { openJournal, runConnections } from '../client.ts';
-import { createRegisters, type Workload } from '../workload.ts';
+import { type CheckReport, checkPlants, keepJournal, type SentPlant } from '../check-journal.ts';
+import { type Journal, runConnections } from '../client.ts';
+import { createWorkload } from '../workload.ts';
 
 /** What clients have seen. */
 export interface Seen {
@@ -61,7 +60,7 @@ const retriesRefusedMax = 1_000;
 const retryLanes = 8;
 
 export interface LoadOptions {
-  /** An empty folder, for the journal. */
+  /** An empty folder, for the journal of a run that fails. */
   readonly folder: string;
   /** Repeats the requests and the faults, as far as the timing of processes can be repeated. */
   readonly seed: number;
@@ -72,9 +71,8 @@ export interface LoadOptions {
 }
 
 export function startLoad({ folder, seed, lanesPerNode, pauseMs }: LoadOptions): Load {
-  const path = join(folder, 'journal.ndjson');
-  const journal = openJournal(path);
-  const workload = createRegisters(seed, token);
+  const journal: Journal = [];
+  const workload = createWorkload({ seed, token, wanted: { ids: 32, times: 8 } });
   const nothingSeen = (): Seen => ({ statuses: {}, cut: 0, slowestMs: 0 });
   let seen = nothingSeen();
   const progress = new EventEmitter();
@@ -90,20 +88,20 @@ export function startLoad({ folder, seed, lanesPerNode, pauseMs }: LoadOptions):
     const client = {
       port: node.port,
       journal,
-      workload: noticing(workload, (status) => {
+      workload,
+      pauseMs,
+      next() {
+        lane.sentMs = performance.now();
+        return isLaneOver() ? undefined : workload.next();
+      },
+      settled(status: number | undefined) {
         operations += 1;
         note(lane, status);
         if (status === undefined) seen.cut += 1;
         else seen.statuses[status] = (seen.statuses[status] ?? 0) + 1;
         seen.slowestMs = Math.max(seen.slowestMs, performance.now() - lane.sentMs);
         progress.emit('settled');
-      }),
-      pauseMs,
-      next() {
-        lane.sentMs = performance.now();
-        return isLaneOver() ? undefined : workload.next();
       },
-      happened: () => {},
     };
     return runConnections(client, 1, isLaneOver);
   }
@@ -121,13 +119,15 @@ export function startLoad({ folder, seed, lanesPerNode, pauseMs }: LoadOptions):
 
   async function retryUnknown(): Promise<void> {
     const { node } = lanes.find((lane) => !hasEnded(lane)) ?? assert.fail('no node is left');
+    const retries = workload.retries();
     let refused = 0;
     const client = {
       port: node.port,
       journal,
-      workload: noticing(workload, (status) => (refused += status === 503 ? 1 : 0)),
-      next: () => (refused > retriesRefusedMax ? undefined : workload.nextUnknown()),
-      happened: () => {},
+      workload,
+      next: () =>
+        refused > retriesRefusedMax ? undefined : (workload.nextUnknown() ?? retries.next().value),
+      settled: (status: number | undefined) => void (refused += status === 503 ? 1 : 0),
     };
     await runConnections(client, retryLanes, () => true);
     assert(refused <= retriesRefusedMax, 'retries are refused although all is well');
@@ -161,13 +161,14 @@ export function startLoad({ folder, seed, lanesPerNode, pauseMs }: LoadOptions):
     async end(readStore) {
       isOver = true;
       await Promise.all(running);
-      const check = async () => checkPlants(await readStore(), readJournal(path));
+      const check = async () => checkPlants(await readStore(), journal);
       // A retry would create again what is lost.
       const { violations } = await check();
       await retryUnknown();
-      journal[Symbol.dispose]();
       const report = await check();
-      return { ...report, violations: [...new Set([...violations, ...report.violations])] };
+      const all = [...new Set([...violations, ...report.violations])];
+      if (all.length > 0) await keepJournal(folder, journal);
+      return { ...report, violations: all };
     },
   };
 }
@@ -180,14 +181,4 @@ function note(lane: Lane, status: number | undefined): void {
   if (status === 200) lane.acknowledged += 1;
   if (status === 503) lane.refused += 1;
   lane.inRow = status === undefined || status === 503 ? 0 : lane.inRow + 1;
-}
-
-function noticing(workload: Workload, notice: (status: number | undefined) => void): Workload {
-  return {
-    ...workload,
-    settled(request, status) {
-      workload.settled(request, status);
-      notice(status);
-    },
-  };
 }

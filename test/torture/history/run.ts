@@ -23,6 +23,7 @@ import {
   networkFaults,
   nodeFaults,
   stillNodeFaults,
+  storeFaults,
 } from './faults.ts';
 import { type LoadOptions, startLoad } from './load.ts';
 import { patroniFaults } from './patroni.ts';
@@ -49,7 +50,7 @@ interface HistoryOptions extends LoadOptions {
   readonly report: (line: string) => void;
 }
 
-type Started = Omit<NodeSetting, 'load' | 'victim'> & {
+type Started = Omit<NodeSetting, 'load' | 'victim' | 'upTo'> & {
   /** After each fault. */
   repair?(): Promise<void>;
   readStore(): Promise<ReadonlyMap<string, SentPlant>>;
@@ -80,7 +81,7 @@ export async function runHistory<S extends Started>(
     await load.settled(upTo(2 * operationsPerFault));
     if (left.length === 0) left = Object.entries(faults);
     const [[what, fault] = assert.fail()] = left.splice(upTo(left.length), 1);
-    const harmed = { ...setting, load, victim: upTo(setting.nodes.length) };
+    const harmed = { ...setting, load, upTo, victim: upTo(setting.nodes.length) };
     const atAnyMoment = () => load.settled(upTo(64)).then(() => fault(harmed));
     const account = await accountOf(load, atAnyMoment, 30);
     report(`${load.operations()} operations, and ${what}: ${JSON.stringify(account)}`);
@@ -88,7 +89,7 @@ export async function runHistory<S extends Started>(
       assertDocumented(account);
       if (account.isHeldUp) report(`the machine was too busy to judge ${what}`);
       else if (what in nodeFaults) assertOthersServe(account);
-      else if (what in stillNodeFaults) assertAnswered(account);
+      else if (what in stillNodeFaults || what in storeFaults) assertAnswered(account);
       else assertPromisesKept(account);
     } catch (error) {
       broken.push(`${what}: ${(error as Error).message}`);
@@ -102,23 +103,18 @@ export async function runHistory<S extends Started>(
 }
 
 /** Two processes have one store. */
-export async function historyOnSqlite(
-  owner: Owner,
-  options: HistoryOptions,
-  faults: Readonly<Record<string, Fault<NodeSetting>>>,
-): Promise<CheckReport> {
+async function historyOnSqlite(owner: Owner, options: HistoryOptions): Promise<CheckReport> {
   const store = join(options.folder, 'plants.db');
   const startNode = (_: number, ...args: string[]) => startServer(owner, store, args);
   const damage: string[] = [];
-  const report = await runHistory(
-    {
-      nodes: [await startNode(0), await startNode(1)],
-      startNode,
-      readStore: async () => readStore(store, damage),
-    },
-    faults,
-    options,
-  );
+  const setting = {
+    store,
+    nodes: [await startNode(0), await startNode(1)],
+    startNode,
+    readStore: async () => readStore(store, damage),
+  };
+  const faults = { ...nodeFaults, ...stillNodeFaults, ...storeFaults };
+  const report = await runHistory(setting, faults, options);
   return { ...report, violations: [...damage, ...report.violations] };
 }
 
@@ -180,8 +176,10 @@ export async function findsLosses(
 }
 
 if (import.meta.main) {
-  const ofNodes = { ...nodeFaults, ...stillNodeFaults };
-  const ofCluster = { ...databaseFaults, ...networkFaults, ...ofNodes, ...clusterFaults };
+  const ofCluster = {
+    ...{ ...databaseFaults, ...networkFaults, ...clusterFaults },
+    ...{ ...nodeFaults, ...stillNodeFaults },
+  };
   const operations = { sqlite: 200_000, postgres: 200_000, patroni: 0, citus: 0 };
   await runAsCommand('history', operations, async (run) => {
     const { folder, owner, sqlite, postgres, patroni, citus, seed, report } = run;
@@ -191,7 +189,7 @@ if (import.meta.main) {
       return { ...pace, folder: join(folder, name), operations, seed, report };
     };
     const found: CheckReport[] = [];
-    if (sqlite > 0) found.push(await historyOnSqlite(owner, part('sqlite', sqlite), ofNodes));
+    if (sqlite > 0) found.push(await historyOnSqlite(owner, part('sqlite', sqlite)));
     if (postgres > 0)
       found.push(await historyOnPostgres(owner, part('postgres', postgres), ofCluster));
     if (patroni > 0) {
