@@ -1,6 +1,10 @@
-import assert from 'node:assert/strict';
-import { pause } from './pause.ts';
-import { type PostgresServer, startPostgres, startStandby } from './postgres.ts';
+import { until } from './pause.ts';
+import {
+  type PostgresDatabases,
+  type PostgresServer,
+  startPostgres,
+  startStandby,
+} from './postgres.ts';
 import type { Owner } from './program.ts';
 
 /** A primary, and a standby that each of its commits waits for. */
@@ -33,10 +37,9 @@ export async function waitForStandby(primary: PostgresServer): Promise<void> {
 }
 
 /** Asks again and again until there is a row. */
-export async function untilRow(server: PostgresServer, query: string): Promise<void> {
-  const givenUpMs = performance.now() + 60_000;
-  while ((await server.query(query)).length === 0) {
-    assert(performance.now() < givenUpMs, `nothing to be found by ${query}: ${server.log()}`);
-    await pause();
-  }
+export async function untilRow(server: PostgresDatabases, query: string): Promise<void> {
+  await until(
+    () => server.query(query),
+    (rows) => rows.length > 0,
+  );
 }

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { withLimits } from '../helpers/faults.ts';
-import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
+import { nameOfDatabase, sharedPostgres } from '../helpers/postgres.ts';
 import { untilRow } from '../helpers/postgres-pair.ts';
 import {
   childrenOf,
@@ -14,7 +14,7 @@ import {
 } from '../helpers/program.ts';
 import { failed } from '../helpers/run-here.ts';
 
-const server = await startPostgres({ after });
+const server = await sharedPostgres({ after });
 
 /** What prove has left in the database, or the operator has had there before. */
 async function tablesIn(url: string): Promise<unknown[]> {
