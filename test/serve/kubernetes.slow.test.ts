@@ -157,6 +157,7 @@ test('a rolling update, with connections to a node until its preStop ends, fails
         .then(([reply]) => once(reply.resume(), 'end').then(() => reply.statusCode))
         .catch(({ code }) => code);
       outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
+      await pause();
     }
   };
   // An idle connection could close while its client sends.

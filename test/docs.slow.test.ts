@@ -20,7 +20,7 @@ const recovery = 'docs/operate/recovery.md';
 /**
  * Lines that install, test and measure the project itself: the script that CI runs does the same.
  */
-const torture = ['kill', 'power', 'faults', 'history', 'hostile', 'litestream', 'client'].map(
+const torture = ['power', 'faults', 'history', 'hostile', 'litestream', 'disasters', 'client'].map(
   (name) => `npm run torture:${name}`,
 );
 const ranByCi = ['npm ci', 'npm run check', ...torture, 'npm run bench'];
