@@ -6,7 +6,7 @@ import { limits } from '../src/limits.ts';
 import { sizeText } from '../src/quantity-text.ts';
 import { blocksOf, pages, readPage, root } from './helpers/pages.ts';
 
-/** `test/docs.test.ts` and, for the installation, `packaging/test/` run both. */
+/** `test/docs.slow.test.ts` and, for the installation, `packaging/test/` run both. */
 const languagesRun = ['sh', 'js'];
 /** Files, queries and pictures. */
 const languagesOfNoCommand = 'caddy cron haproxy http ini json mermaid nginx sql text yaml'.split(

@@ -10,7 +10,7 @@ import {
 import { assertDescribed } from '../helpers/description.ts';
 import { withLimits } from '../helpers/faults.ts';
 import { pause } from '../helpers/pause.ts';
-import { startPostgres } from '../helpers/postgres.ts';
+import { sharedPostgres } from '../helpers/postgres.ts';
 import { oneThread, startServer, storePath, token } from '../helpers/program.ts';
 import {
   assertRefusal,
@@ -216,7 +216,7 @@ test('42900 is answered for a token that sends more creates than its rate allows
 });
 
 test('40007 is answered to a plant that a constraint of the database refuses, and only the log names the constraint', async (t) => {
-  const database = await startPostgres(t);
+  const database = await sharedPostgres(t);
   const url = await database.makeDatabase();
   const { port, opsUrl, logged, stderr } = await startServer(t, url, oneThread);
   await database.query("ALTER TABLE plants ADD CONSTRAINT no_secret CHECK (name <> 'secret')", url);

@@ -268,7 +268,7 @@ test('the alerts have the bounds of the service', () => {
     'plant_store_promised_disks < max_over_time(plant_store_promised_disks[1d])\n        for: 1m\n',
     `plant_store_last_backup_age_seconds > ${limits.cli.backupAgeMs / 1_000}\n`,
     `plant_store_disk_free_bytes < ${limits.disk.freeBytesPlenty}\n`,
-    `plant_store_log_bytes > ${limits.sqlite.walBytesHigh}\n`,
+    `plant_store_log_bytes > ${4 * limits.sqlite.walBytesKept}\n`,
     `plant_store_certificate_expires_seconds - time() < ${limits.tls.expiryWarningDays * 86_400}\n`,
     `min by (job, token) (plant_store_token_expires_seconds) - time() < ${7 * 86_400}\n`,
   ];

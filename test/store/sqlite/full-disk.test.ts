@@ -47,18 +47,9 @@ function makeReadOnly(folder: string): void {
 /** Disks on which nothing can be written, and what is said of them. */
 const disks: Readonly<Record<string, readonly [prepare: (folder: string) => void, says: string]>> =
   {
-    'without a free byte': [
-      fill,
-      'the disk is full: 128 KiB are needed in FOLDER, and \\S+ K?i?B are free; make room',
-    ],
-    'without a free inode': [
-      takeInodes,
-      'the disk is full: .* FOLDER, and its file system has no free inodes; remove files there',
-    ],
-    'that is read-only': [
-      makeReadOnly,
-      'the file system of FOLDER is read-only; mount it for writing',
-    ],
+    'without a free byte': [fill, 'ENOSPC: no space left on device, write'],
+    'without a free inode': [takeInodes, "ENOSPC: no space left on device, open 'FOLDER/.*'"],
+    'that is read-only': [makeReadOnly, "EROFS: read-only file system, (open|access) 'FOLDER/.*'"],
   };
 
 for (const [what, [prepare, says]] of Object.entries(disks)) {
@@ -90,7 +81,7 @@ for (const [what, [prepare, says]] of Object.entries(disks)) {
       assert.equal(code, 0);
     }
     const line = new RegExp(
-      `^plant-store: cannot open the store at ${store}: ${says.replace('FOLDER', folder)}, or choose another store with --store\n$`,
+      `^plant-store: cannot open the store at ${store}: ${says.replace('FOLDER', folder)}; the user \\d+ must be able to read and write there, with room for 128 KiB in two more files, or choose another store with --store\n$`,
     );
     for (const command of [
       ['serve', '--port', '0'],
