@@ -1,7 +1,7 @@
 import { isThisMachine } from '../hosts.ts';
 import { limits } from '../limits.ts';
 import { numberText } from '../quantity-text.ts';
-import { splitConnections } from '../serve/database-connections.ts';
+import { splitConnections } from '../serve/capacity.ts';
 import { type DatabaseCondition, engineOf, postgresEngine } from '../store/engines.ts';
 import { StoreError, StoreOpenError } from '../store/errors.ts';
 import type { PostgresLocation } from '../store/location.ts';

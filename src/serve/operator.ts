@@ -34,11 +34,11 @@ import type { StoreWatch } from '../telemetry/store-watch.ts';
 import type { SharedCounter } from '../threads/shared-counter.ts';
 import { sessionsIn } from '../tokens/sessions.ts';
 import type { CertificateWatch } from './certificate.ts';
-import type { OperatorConfig } from './config.ts';
+import type { ServiceConfig } from './config.ts';
 import type { HttpThread } from './http-thread-control.ts';
 
 export interface OperatorOptions {
-  readonly config: OperatorConfig & {
+  readonly config: ServiceConfig & {
     readonly jwt: object | undefined;
     readonly port: number;
     readonly connectionsMax: number;
@@ -91,7 +91,7 @@ export async function openOperator(options: OperatorOptions) {
       const { openConsole } = await import('../ops/routes.ts');
       const { durability } = store;
       const { url: location } = engineOf(config.store);
-      // A URL has no zone, and an address may.
+      // `new URL` refuses the zone of an address, as in `fe80::1%eth0`.
       const port = listener.origin.replace(/.*:/, '');
       return openConsole({
         ...shown,
@@ -127,7 +127,7 @@ export async function openOperator(options: OperatorOptions) {
   };
 }
 
-function addressFlags({ opsHost, opsTls }: OperatorConfig, port: string): string {
+function addressFlags({ opsHost, opsTls }: ServiceConfig, port: string): string {
   const tls = opsTls ? ` --ops-tls-certificate ${shellQuoted(resolve(opsTls.certificate))}` : '';
   return ` --ops-host ${shellQuoted(opsHost)} --ops-port ${port}${tls}`;
 }
