@@ -2,9 +2,11 @@ import { limits } from '../../limits.ts';
 import type { SharedStore } from '../../store/store.ts';
 import type { BackupRecord, TableReader } from '../../store/tables/tables.ts';
 import type { TokenRecord } from '../../store/tables/tokens.ts';
-import type { httpThreadLayout, Measures, writerLayout } from '../../threads/measures.ts';
+import type { httpThreadLayout, Measures } from '../../threads/measures.ts';
+import type { SharedCounter } from '../../threads/shared-counter.ts';
 import type { Backup, LastRun, StoreSizes } from '../contract.ts';
 import type { Health } from '../health/health.ts';
+import type { Heartbeat } from '../health/heartbeat.ts';
 import { bestEffort, reused } from '../loading.ts';
 import type { TokenFigureTable } from '../token-figures.ts';
 import { missingPlants } from './plant-count.ts';
@@ -25,23 +27,19 @@ export interface StoreSources {
 
 export interface FigureSources extends StoreSources {
   readonly httpThreads: readonly Measures<typeof httpThreadLayout>[];
-  readonly writers: readonly Measures<typeof writerLayout>[];
   readonly queuePlantsMax: number;
   readonly connectionsMax: number;
   readonly store: SharedStore;
-  /** Reading these costs nothing. */
-  readonly current: () => {
-    readonly heartbeatAgeMs: number | undefined;
-    readonly queuePlants: number;
-    readonly queueBytes: number;
-    readonly connections: number;
-    readonly mainLagSeconds: number;
-    /** Seconds since the epoch, by listener. */
-    readonly certificatesExpire: Readonly<Record<string, number>>;
-    /** Seconds since the epoch; 0 for never. Undefined without identity providers. */
-    readonly issuerKeysReadSeconds: number | undefined;
-    readonly droppedLogLines: number;
-  };
+  readonly heartbeat: Pick<Heartbeat, 'ageMs'>;
+  readonly counters: Readonly<
+    Record<'connections' | 'queuedPlants' | 'queuedBytes', SharedCounter>
+  >;
+  readonly mainLagSeconds: () => number;
+  /** Seconds since the epoch, by listener. */
+  readonly certificatesExpire: () => Readonly<Record<string, number>>;
+  /** Undefined without identity providers. */
+  readonly jwt: object | undefined;
+  readonly droppedLogLines: () => number;
 }
 
 /** What `/metrics` reports, at one moment. Undefined: the store does not report it now. */
@@ -55,8 +53,7 @@ export function liveTokensOf(store: TableReader): () => Promise<readonly TokenRe
 const inUseMs = 24 * 3_600_000;
 
 export async function gatherFigures(sources: FigureSources) {
-  const { httpThreads, writers, store, queuePlantsMax, connectionsMax, tokenFigures } = sources;
-  const current = sources.current();
+  const { httpThreads, store, counters, queuePlantsMax, connectionsMax, tokenFigures } = sources;
   const plants = sources.plants();
   const lastRun = sources.lastRun() ?? undefined;
   const nowMs = Date.now();
@@ -72,11 +69,21 @@ export async function gatherFigures(sources: FigureSources) {
   const ofPlants = checks.find(({ name }) => name === 'plants');
   return {
     httpThreads,
-    writers,
+    writers: store.metrics.writers,
     queuePlantsMax,
     connectionsMax,
     tokenFigures,
-    ...current,
+    queuePlants: counters.queuedPlants.count(),
+    queueBytes: counters.queuedBytes.count(),
+    connections: counters.connections.count(),
+    mainLagSeconds: sources.mainLagSeconds(),
+    heartbeatAgeMs: sources.heartbeat.ageMs(),
+    certificatesExpire: sources.certificatesExpire(),
+    // Of the thread and the identity provider that are behind. In seconds since the epoch; 0 for
+    // never.
+    issuerKeysReadSeconds:
+      sources.jwt && Math.min(...httpThreads.map((one) => one.issuerKeysReadSeconds[0] ?? 0)),
+    droppedLogLines: sources.droppedLogLines(),
     ready,
     sizes,
     plants,
