@@ -7,10 +7,16 @@ import { createFileDurably, linkDurably } from '../disk/files.ts';
 import { limits } from '../limits.ts';
 import { version } from '../program.ts';
 import { ageText, isoTime } from '../quantity-text.ts';
+import { resolveEngine } from '../store/engine.ts';
 import { engineOf, sqliteEngine } from '../store/engines.ts';
 import { StoreError, StoreOpenError } from '../store/errors.ts';
 import type { PlantFigures } from '../store/inspection.ts';
-import { fileLocation, type StoreLocation } from '../store/location.ts';
+import {
+  fileLocation,
+  type PostgresLocation,
+  type SqliteLocation,
+  type StoreLocation,
+} from '../store/location.ts';
 import { demandSame, makeStoreCopy } from '../transfer/store-copy.ts';
 import { refuseStoreFile } from '../transfer/store-files.ts';
 import { compareWithBackup, differenceText, faultOf, holdsAll, inspectBackup } from './check.ts';
@@ -208,29 +214,23 @@ export function makeBackup(
   terminal: Terminal,
   { unfinished, describe }: InFolder = {},
 ): Promise<Manifest> {
-  const { backUp } = engineOf(location);
+  const copyStore = resolveEngine<CopyStore>(
+    { sqlite: copyingFile, postgres: copyingDatabase },
+    location,
+  );
   const left = 'no backup has been made, and earlier ones are as they were; make it again';
   return withUnfinishedFolder(
     { path, folder: unfinished, work: 'the backup', left },
     terminal,
     async (folder) => {
       const copy = join(folder, basename(path));
-      const source = backUp
-        ? await backUp(copy, terminal.showProgress)
-        : await copyDatabase(location, copy, terminal);
+      const demandEqual = await copyStore(copy, terminal);
       const figures = await inspectBackup(copy, terminal);
       if ('fault' in figures)
         throw new CommandError(
           `the copy ${figures.fault}; check the store with ${engineOf(location).command('verify')}`,
         );
-      // Plants that came to the store after the copy are no difference.
-      const found = backUp && (await compareWithBackup(copy, figures.plants, location, terminal));
-      if (found && !holdsAll(found))
-        throw new CommandError(
-          `the copy differs from the store: ${differenceText(found, copy, location)}`,
-        );
-      if (source && source.digest !== figures.digest)
-        throw new CommandError('the copy differs from what was read of the store; repeat it');
+      await demandEqual(figures);
       const described = await describe?.(copy, figures);
       const times = { createdAt: startedAt.toISOString(), checkedAt: new Date().toISOString() };
       const { place } = placeOf(location);
@@ -241,22 +241,43 @@ export function makeBackup(
   );
 }
 
-/** Copies the plants one by one. Makes one file without a WAL. @returns what was read */
-async function copyDatabase(
-  location: StoreLocation,
+/** Copies a store into the new file `path`. @returns demands that the copy has what the store has */
+type CopyStore = (
   path: string,
   terminal: Terminal,
-): Promise<PlantFigures> {
-  const file = fileLocation(path);
-  const choices = { acceptsLostCommits: false, isTemporary: true };
-  const copied = await makeStoreCopy(location, file, choices, terminal).catch((error) => {
-    throw error instanceof StoreError
-      ? new CommandError(`cannot copy the store (${error.message})`, { cause: error })
-      : error;
-  });
-  demandSame(copied);
-  await sqliteEngine(file).seal();
-  return copied.source;
+) => Promise<(copy: PlantFigures) => Promise<void>>;
+
+function copyingFile(location: SqliteLocation): CopyStore {
+  return async (path, terminal) => {
+    await sqliteEngine(location).backUp(path, terminal.showProgress);
+    return async ({ plants }) => {
+      // Plants that came to the store after the copy are no difference.
+      const found = await compareWithBackup(path, plants, location, terminal);
+      if (!holdsAll(found))
+        throw new CommandError(
+          `the copy differs from the store: ${differenceText(found, path, location)}`,
+        );
+    };
+  };
+}
+
+/** Copies the plants one by one. Makes one file without a WAL. */
+function copyingDatabase(location: PostgresLocation): CopyStore {
+  return async (path, terminal) => {
+    const file = fileLocation(path);
+    const choices = { acceptsLostCommits: false, isTemporary: true };
+    const copied = await makeStoreCopy(location, file, choices, terminal).catch((error) => {
+      throw error instanceof StoreError
+        ? new CommandError(`cannot copy the store (${error.message})`, { cause: error })
+        : error;
+    });
+    demandSame(copied);
+    await sqliteEngine(file).seal();
+    return async ({ digest }) => {
+      if (digest !== copied.source.digest)
+        throw new CommandError('the copy differs from what was read of the store; repeat it');
+    };
+  };
 }
 
 /** Records the backup, and its decision, in the store. The backup is good without the record. */
