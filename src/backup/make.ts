@@ -10,7 +10,6 @@ import { ageText, isoTime } from '../quantity-text.ts';
 import { resolveEngine } from '../store/engine.ts';
 import { engineOf, sqliteEngine } from '../store/engines.ts';
 import { StoreError, StoreOpenError } from '../store/errors.ts';
-import type { PlantFigures } from '../store/inspection.ts';
 import {
   fileLocation,
   type PostgresLocation,
@@ -214,23 +213,19 @@ export function makeBackup(
   terminal: Terminal,
   { unfinished, describe }: InFolder = {},
 ): Promise<Manifest> {
-  const copyStore = resolveEngine<CopyStore>(
-    { sqlite: copyingFile, postgres: copyingDatabase },
-    location,
-  );
   const left = 'no backup has been made, and earlier ones are as they were; make it again';
   return withUnfinishedFolder(
     { path, folder: unfinished, work: 'the backup', left },
     terminal,
     async (folder) => {
       const copy = join(folder, basename(path));
-      const demandEqual = await copyStore(copy, terminal);
-      const figures = await inspectBackup(copy, terminal);
-      if ('fault' in figures)
-        throw new CommandError(
-          `the copy ${figures.fault}; check the store with ${engineOf(location).command('verify')}`,
-        );
-      await demandEqual(figures);
+      const figures = await resolveEngine<Promise<BackupFigures>>(
+        {
+          sqlite: (file) => copyFile(file, copy, terminal),
+          postgres: (database) => copyDatabase(database, copy, terminal),
+        },
+        location,
+      );
       const described = await describe?.(copy, figures);
       const times = { createdAt: startedAt.toISOString(), checkedAt: new Date().toISOString() };
       const { place } = placeOf(location);
@@ -241,43 +236,51 @@ export function makeBackup(
   );
 }
 
-/** Copies a store into the new file `path`. @returns demands that the copy has what the store has */
-type CopyStore = (
-  path: string,
+/** @returns the figures of the copy, which holds what the file holds */
+async function copyFile(
+  location: SqliteLocation,
+  copy: string,
   terminal: Terminal,
-) => Promise<(copy: PlantFigures) => Promise<void>>;
-
-function copyingFile(location: SqliteLocation): CopyStore {
-  return async (path, terminal) => {
-    await sqliteEngine(location).backUp(path, terminal.showProgress);
-    return async ({ plants }) => {
-      // Plants that came to the store after the copy are no difference.
-      const found = await compareWithBackup(path, plants, location, terminal);
-      if (!holdsAll(found))
-        throw new CommandError(
-          `the copy differs from the store: ${differenceText(found, path, location)}`,
-        );
-    };
-  };
+): Promise<BackupFigures> {
+  await sqliteEngine(location).backUp(copy, terminal.showProgress);
+  const figures = await inspectCopy(copy, location, terminal);
+  // Plants that came to the store after the copy are no difference.
+  const found = await compareWithBackup(copy, figures.plants, location, terminal);
+  if (holdsAll(found)) return figures;
+  throw new CommandError(
+    `the copy differs from the store: ${differenceText(found, copy, location)}`,
+  );
 }
 
-/** Copies the plants one by one. Makes one file without a WAL. */
-function copyingDatabase(location: PostgresLocation): CopyStore {
-  return async (path, terminal) => {
-    const file = fileLocation(path);
-    const choices = { acceptsLostCommits: false, isTemporary: true };
-    const copied = await makeStoreCopy(location, file, choices, terminal).catch((error) => {
-      throw error instanceof StoreError
-        ? new CommandError(`cannot copy the store (${error.message})`, { cause: error })
-        : error;
-    });
-    demandSame(copied);
-    await sqliteEngine(file).seal();
-    return async ({ digest }) => {
-      if (digest !== copied.source.digest)
-        throw new CommandError('the copy differs from what was read of the store; repeat it');
-    };
-  };
+/** Copies the plants one by one, into one file without a WAL. @returns the figures of the file */
+async function copyDatabase(
+  location: PostgresLocation,
+  copy: string,
+  terminal: Terminal,
+): Promise<BackupFigures> {
+  const file = fileLocation(copy);
+  const choices = { acceptsLostCommits: false, isTemporary: true };
+  const copied = await makeStoreCopy(location, file, choices, terminal).catch((error) => {
+    throw error instanceof StoreError
+      ? new CommandError(`cannot copy the store (${error.message})`, { cause: error })
+      : error;
+  });
+  demandSame(copied);
+  await sqliteEngine(file).seal();
+  const figures = await inspectCopy(copy, location, terminal);
+  if (figures.digest === copied.source.digest) return figures;
+  throw new CommandError('the copy differs from what was read of the store; repeat it');
+}
+
+async function inspectCopy(
+  copy: string,
+  location: StoreLocation,
+  terminal: Terminal,
+): Promise<BackupFigures> {
+  const figures = await inspectBackup(copy, terminal);
+  if (!('fault' in figures)) return figures;
+  const check = engineOf(location).command('verify');
+  throw new CommandError(`the copy ${figures.fault}; check the store with ${check}`);
 }
 
 /** Records the backup, and its decision, in the store. The backup is good without the record. */

@@ -48,7 +48,7 @@ export function sqliteEngine({ path }: SqliteLocation) {
     repair: async () => (await tasks()).runTask<boolean>({ task: 'repair the store', path }),
     inspect: async (_, onProgress) =>
       (await tasks()).runTask({ task: 'read the store', path }, onProgress),
-    /** Copies the file at one moment to a new file, also while services write. @throws StoreError */
+    /** Copies the file at one moment, also while services write. @throws StoreError */
     backUp: async (copyPath: string, onProgress: OnProgress) =>
       (await tasks()).runTask<void>({ task: 'copy the store', path, copyPath }, onProgress),
     /** Checks a backup, or any other file, and counts its plants. @throws StoreError */
