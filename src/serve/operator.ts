@@ -8,15 +8,9 @@ import { limits } from '../limits.ts';
 import type { BackupDesk } from '../ops/api/backups.ts';
 import { createHealth, type Phase, type Space } from '../ops/health/health.ts';
 import { type Heartbeat, startHeartbeat } from '../ops/health/heartbeat.ts';
-import { probes } from '../ops/health/probes.ts';
-import { listenForOperators } from '../ops/listener.ts';
+import { listenForOperators, probesOf } from '../ops/listener.ts';
 import { bestEffort, reused } from '../ops/loading.ts';
-import {
-  type FigureSources,
-  gatherFigures,
-  type LastBackup,
-  liveTokensOf,
-} from '../ops/metrics/figures.ts';
+import type { LastBackup, MetricSources } from '../ops/metrics/metrics.ts';
 import { plantCount } from '../ops/metrics/plant-count.ts';
 import { createsOf, startSamples } from '../ops/metrics/samples.ts';
 import { openReaderThread, type ReaderThread } from '../ops/reader.ts';
@@ -34,11 +28,11 @@ import type { StoreWatch } from '../telemetry/store-watch.ts';
 import type { SharedCounter } from '../threads/shared-counter.ts';
 import { sessionsIn } from '../tokens/sessions.ts';
 import type { CertificateWatch } from './certificate.ts';
-import type { OperatorConfig } from './config.ts';
+import type { ServiceConfig } from './config.ts';
 import type { HttpThread } from './http-thread-control.ts';
 
 export interface OperatorOptions {
-  readonly config: OperatorConfig & {
+  readonly config: ServiceConfig & {
     readonly jwt: object | undefined;
     readonly port: number;
     readonly connectionsMax: number;
@@ -79,19 +73,19 @@ export async function openOperator(options: OperatorOptions) {
     };
   }
   let phase: Phase = 'starting';
-  const { figures, begun, ...shown } = observe(options, heartbeat, () => phase, starting);
+  const { metrics, begun, ...shown } = observe(options, heartbeat, () => phase, starting);
   const listener = await listenForOperators({
     ...config,
     opsPort,
     tls: options.certificates.operators?.current().material,
     events: operatorEvents(log),
-    probes: probes(shown.health, () => gatherFigures(figures)),
+    probes: probesOf(metrics),
     async loadConsole() {
       // Most services are only probed.
       const { openConsole } = await import('../ops/routes.ts');
       const { durability } = store;
       const { url: location } = engineOf(config.store);
-      // A URL has no zone, and an address may.
+      // `new URL` refuses the zone of an address, as in `fe80::1%eth0`.
       const port = listener.origin.replace(/.*:/, '');
       return openConsole({
         ...shown,
@@ -127,7 +121,7 @@ export async function openOperator(options: OperatorOptions) {
   };
 }
 
-function addressFlags({ opsHost, opsTls }: OperatorConfig, port: string): string {
+function addressFlags({ opsHost, opsTls }: ServiceConfig, port: string): string {
   const tls = opsTls ? ` --ops-tls-certificate ${shellQuoted(resolve(opsTls.certificate))}` : '';
   return ` --ops-host ${shellQuoted(opsHost)} --ops-port ${port}${tls}`;
 }
@@ -180,7 +174,7 @@ function observe(
   const loss = backups && (() => backups.loss(count()));
   const lastBackup = lastBackupOf(config.store, store);
   const lastRun = () => backups?.last() ?? null;
-  const liveTokens = liveTokensOf(store);
+  const liveTokens = reused(() => store.liveTokens(Date.now()), limits.ops.liveTokensEveryMs);
   const health = createHealth({
     heartbeat,
     threads,
@@ -194,25 +188,23 @@ function observe(
     recentCreates: samples.recentCreates,
   });
   const ofStore = { sizes, health, lastBackup, lastRun, plants, liveTokens, tokenFigures };
-  const figures: FigureSources = {
+  const metrics: MetricSources = {
     ...ofStore,
     httpThreads,
     writers: store.metrics.writers,
     store,
     queuePlantsMax,
     connectionsMax,
-    current: () => ({
-      queuePlants: queuePlants(),
-      queueBytes: counters.queuedBytes.count(),
-      connections: connections(),
-      mainLagSeconds,
-      heartbeatAgeMs: heartbeat.ageMs(),
-      certificatesExpire: expiriesOf(certificates),
-      issuerKeysReadSeconds: config.jwt && issuerKeysReadSeconds(options.httpThreads),
-      droppedLogLines: options.droppedLogLines(),
-    }),
+    heartbeatAgeMs: heartbeat.ageMs,
+    queuePlants,
+    queueBytes: counters.queuedBytes.count,
+    connections,
+    mainLagSeconds: () => mainLagSeconds,
+    certificatesExpire: () => expiriesOf(certificates),
+    issuerKeysReadSeconds: () => config.jwt && issuerKeysReadSeconds(options.httpThreads),
+    droppedLogLines: options.droppedLogLines,
   };
-  return { ...ofStore, samples, reader, begun, figures };
+  return { ...ofStore, samples, reader, begun, metrics };
 }
 
 /** Of the thread and the identity provider that are behind. */

@@ -1,3 +1,4 @@
+import { CommandError } from '../cli/command.ts';
 import type { TlsFiles } from '../cli/flags/groups.ts';
 import { limits } from '../limits.ts';
 import type { BackupDesk } from '../ops/api/backups.ts';
@@ -11,18 +12,12 @@ import { watchStore } from '../telemetry/store-watch.ts';
 import { sharedCounters, sharedMemory } from '../threads/shared-counter.ts';
 import { ensureFirstToken, isTokenAdmitted } from '../tokens/first-token.ts';
 import { rateLimitMemory } from '../tokens/rate-limit.ts';
+import { splitConnections, withinDescriptors } from './capacity.ts';
 import type { CertificateWatch } from './certificate.ts';
 import type { ServiceConfig } from './config.ts';
-import { splitConnections } from './database-connections.ts';
-import { withinDescriptors } from './descriptors.ts';
 import { counterNames, type HttpThread, loadHttpThread } from './http-thread-control.ts';
 import type { Operator } from './operator.ts';
-import { isAccepting, reservePort } from './reserve-port.ts';
-
-/** The port for operators cannot be opened. The cause is the error of listen(2). */
-export class OperatorPortError extends Error {
-  override readonly name = 'OperatorPortError';
-}
+import { isAccepting, OperatorPortError, reservePort } from './ports.ts';
 
 export type Service = Awaited<ReturnType<typeof startService>>;
 
@@ -30,14 +25,16 @@ export type Service = Awaited<ReturnType<typeof startService>>;
  * Starts the service, and resolves when it answers.
  *
  * @param backups for the console, if there is a folder for backups
- * @throws StoreOpenError, DescriptorsError, OperatorPortError, or the error of listen(2)
+ * @throws StoreOpenError, CommandError, OperatorPortError, or the error of listen(2)
  */
 export async function startService(
   config: ServiceConfig,
   serviceLog: ServiceLog,
   backups?: BackupDesk,
 ) {
-  const { threadCount, ...connectionBounds } = withinDescriptors(config);
+  const bounds = withinDescriptors(config);
+  if (bounds instanceof CommandError) throw bounds;
+  const { threadCount, ...connectionBounds } = bounds;
   const database = splitConnections(config.databaseConnections, threadCount);
   await using starting = new AsyncDisposableStack();
   const { log } = serviceLog;
@@ -126,7 +123,7 @@ export async function startService(
   };
 }
 
-/** @throws CertificateError */
+/** @throws CommandError */
 async function watch(files: TlsFiles, log: Log): Promise<CertificateWatch> {
   const { watchCertificate } = await import('./certificate.ts');
   return watchCertificate(files, log);

@@ -31,9 +31,13 @@ export async function startPair(owner: Owner): Promise<PostgresPair> {
 
 /** From now on the primary's commits wait for its standby. */
 export async function waitForStandby(primary: PostgresServer): Promise<void> {
-  await primary.query("ALTER SYSTEM SET synchronous_standby_names = '*'");
-  await primary.query('SELECT pg_reload_conf()');
+  await setStandbys(primary, '*');
   await untilRow(primary, "SELECT FROM pg_stat_replication WHERE sync_state = 'sync'");
+}
+
+/** Each session takes it in before its next statement. */
+export async function setStandbys(primary: PostgresServer, names: '' | '*'): Promise<void> {
+  await primary.set('synchronous_standby_names', names);
 }
 
 /** Asks again and again until there is a row. */

@@ -233,7 +233,7 @@ async function serverIn(
     folder,
     log: () => printed,
     async set(name, value) {
-      await query(port, 'postgres', `ALTER SYSTEM SET ${name} = ${value}`);
+      await query(port, 'postgres', `ALTER SYSTEM SET ${name} = '${value}'`);
       await query(port, 'postgres', 'SELECT pg_reload_conf()');
       await until(
         () => query(port, 'postgres', `SHOW ${name}`),

@@ -21,7 +21,7 @@ import type { Readable } from 'node:stream';
 import { after, describe, test } from 'node:test';
 import { parseCommandLine, variableOf } from '../../src/cli/flags/command-line.ts';
 import { type FlagName, flags } from '../../src/cli/flags/flags.ts';
-import { reservePort } from '../../src/serve/reserve-port.ts';
+import { reservePort } from '../../src/serve/ports.ts';
 import { ensureFirstToken } from '../../src/tokens/first-token.ts';
 import { hashToken } from '../../src/tokens/opaque-tokens.ts';
 import { withLimits } from '../helpers/faults.ts';
