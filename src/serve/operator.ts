@@ -8,15 +8,9 @@ import { limits } from '../limits.ts';
 import type { BackupDesk } from '../ops/api/backups.ts';
 import { createHealth, type Phase, type Space } from '../ops/health/health.ts';
 import { type Heartbeat, startHeartbeat } from '../ops/health/heartbeat.ts';
-import { probes } from '../ops/health/probes.ts';
-import { listenForOperators } from '../ops/listener.ts';
+import { listenForOperators, probesOf } from '../ops/listener.ts';
 import { bestEffort, reused } from '../ops/loading.ts';
-import {
-  type FigureSources,
-  gatherFigures,
-  type LastBackup,
-  liveTokensOf,
-} from '../ops/metrics/figures.ts';
+import type { LastBackup } from '../ops/metrics/metrics.ts';
 import { plantCount } from '../ops/metrics/plant-count.ts';
 import { createsOf, startSamples } from '../ops/metrics/samples.ts';
 import { openReaderThread, type ReaderThread } from '../ops/reader.ts';
@@ -31,6 +25,7 @@ import type { BackupRecord, TableReader } from '../store/tables/tables.ts';
 import { watchEventLoop } from '../telemetry/event-loop.ts';
 import { isOutageOnly, type Log } from '../telemetry/log.ts';
 import type { StoreWatch } from '../telemetry/store-watch.ts';
+import type { SharedCounter } from '../threads/shared-counter.ts';
 import { sessionsIn } from '../tokens/sessions.ts';
 import type { CertificateWatch } from './certificate.ts';
 import type { ServiceConfig } from './config.ts';
@@ -45,7 +40,9 @@ export interface OperatorOptions {
   readonly storeWatch: StoreWatch;
   readonly refusedRequests: RefusedRequests;
   readonly backups: BackupDesk | undefined;
-  readonly counters: FigureSources['counters'];
+  readonly counters: Readonly<
+    Record<'connections' | 'queuedPlants' | 'queuedBytes', SharedCounter>
+  >;
   readonly httpThreads: readonly Pick<HttpThread, 'measures' | 'ping'>[];
   readonly droppedLogLines: () => number;
 }
@@ -77,7 +74,7 @@ export async function openOperator(options: OperatorOptions) {
     opsPort,
     tls: options.certificates.operators?.current().material,
     events: operatorEvents(log),
-    probes: probes(sources.health, () => gatherFigures(sources)),
+    probes: probesOf(sources),
     async loadConsole() {
       // Most services are only probed.
       const { openConsole } = await import('../ops/routes.ts');
@@ -154,13 +151,11 @@ function observe(
   const count = plantCount(reader, () => createsOf(httpThreads, 'created'), queuePlants);
   // Begins the first count.
   if (backups) count();
-  const { jwt, queuePlantsMax, connectionsMax } = config;
+  const { queuePlantsMax, connectionsMax } = config;
   const sources = {
     ...options,
-    jwt,
     queuePlantsMax,
     connectionsMax,
-    heartbeat,
     httpThreads,
     samples,
     reader,
@@ -169,22 +164,33 @@ function observe(
     plants: () => count()?.plants,
     lastBackup: lastBackupOf(config.store, store),
     lastRun: () => backups?.last() ?? null,
-    liveTokens: liveTokensOf(store),
+    liveTokens: reused(() => store.liveTokens(Date.now()), limits.ops.liveTokensEveryMs),
+    writers: store.metrics.writers,
+    heartbeatAgeMs: heartbeat.ageMs,
+    queuePlants,
+    queueBytes: counters.queuedBytes.count,
+    connections,
     mainLagSeconds: () => mainLagSeconds,
     certificatesExpire: () => expiriesOf(options.certificates),
+    issuerKeysReadSeconds: () => config.jwt && issuerKeysReadSeconds(httpThreads),
   };
   const health = createHealth({
     ...sources,
+    heartbeat,
     threads,
     space,
     loss: backups && (() => backups.loss(count())),
-    queuePlants,
     phase,
     weakerSinceMs: storeWatch.weakerSinceMs,
     recentCreates: samples.recentCreates,
   });
   const begun = Promise.all([heartbeat, ...threads].map((one) => one.begun));
   return { ...sources, health, begun };
+}
+
+/** Of the thread and the identity provider that are behind. */
+function issuerKeysReadSeconds(httpThreads: readonly HttpThread['measures'][]): number {
+  return Math.min(...httpThreads.map((measures) => measures.issuerKeysReadSeconds[0] ?? 0));
 }
 
 function expiriesOf(certificates: Certificates): Record<string, number> {
