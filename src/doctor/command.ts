@@ -6,13 +6,14 @@ import type { Values } from '../cli/flags/flags.ts';
 import { jwtFlags, jwtRules, type TlsFiles, tlsFiles, tlsFlags } from '../cli/flags/groups.ts';
 import { hanging } from '../cli/terminal/wrap.ts';
 import { limits } from '../limits.ts';
+import type { Finding, NamedFinding } from '../ops/contract.ts';
 import { resolveEngine } from '../store/engine.ts';
 import { engineOf } from '../store/engines.ts';
 import { StoreError, StoreOpenError } from '../store/errors.ts';
 import { fetchKeys, IssuerError } from '../tokens/jwt/issuer.ts';
 import { checkPostgres } from './postgres.ts';
 import { checkSqlite } from './sqlite.ts';
-import { error, type Finding, type NamedFinding, named, ok, warning } from './start.ts';
+import { error, named, ok, warning } from './start.ts';
 
 export const doctor = command({
   positionals: [],

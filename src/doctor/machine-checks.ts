@@ -1,7 +1,8 @@
 import { CommandError } from '../cli/command.ts';
+import type { Finding } from '../ops/contract.ts';
 import { numberText } from '../quantity-text.ts';
 import { withinDescriptors } from '../serve/capacity.ts';
-import { error, type Finding, ok } from './start.ts';
+import { error, ok } from './start.ts';
 
 export function descriptors(): Finding {
   const found = usualService();
