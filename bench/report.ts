@@ -1,7 +1,6 @@
 /** The result of a run, and what it depends on besides the code, as text for a terminal. */
-import { statfsSync } from 'node:fs';
 import os from 'node:os';
-import { fileSystemType } from '../src/disk/file-system.ts';
+import { fileSystemOf } from '../src/disk/file-system.ts';
 import type { FigureResult } from './figures.ts';
 import { measures, spreadOf } from './measurement.ts';
 import type { PartResult } from './part.ts';
@@ -12,11 +11,10 @@ import { numberText, spreadText } from './text.ts';
 export type Environment = ReturnType<typeof describeEnvironment>;
 
 export function describeEnvironment(storeDirectory: string) {
-  const { type } = statfsSync(storeDirectory);
   const { node, sqlite } = process.versions;
   const system = `${os.platform()} ${os.release()} ${os.arch()}`;
   const memory = `${Math.round(os.totalmem() / 2 ** 30)} GiB`;
-  const fileSystem = fileSystemType(type)?.name ?? `file system type 0x${type.toString(16)}`;
+  const fileSystem = fileSystemOf(storeDirectory).type?.name ?? 'a file system of an unknown type';
   const cpu = `${os.cpus()[0]?.model}, ${os.availableParallelism()} cores`;
   const versions = Object.entries({ node, sqlite, ...manifest.dependencies });
   return {

@@ -93,6 +93,8 @@ export const limits = {
     startSignMs: 20 * second,
     /** A SIGINT this long after the first signal ends the process at once. */
     interruptAgainMs: second,
+    /** Calls to a thread under way, such as one for each connection of an operator. */
+    callsMax: 1_024,
     /** A thread waits this long for another thread, which may stand still. */
     standstillMs: 100,
     /** From the stop until open requests of operators are cut. */
@@ -139,7 +141,7 @@ export const limits = {
     /** Refused tokens that are looked up for their names, and the wait of their replies. */
     endedLookupsMax: 50,
     endedLookupMs: 100,
-    /** Older tokens admit no client. Bounds the delay of a revocation. */
+    /** A reading older than this admits nobody, so a revocation takes effect within this time. */
     staleMs: 2 * second,
     /** Interval at which the last use of tokens is written to the store. */
     useFlushMs: 60 * second,
@@ -210,7 +212,7 @@ export const limits = {
     /** Plants in the first window of a search. Windows that take less time grow fourfold. */
     searchWindowPlants: 250,
     searchWindowMs: 20,
-    /** So far apart are clocks at most. A stored time that is further ahead is of a wrong clock. */
+    /** The most that two clocks may differ. A stored time that is further ahead is of a wrong clock. */
     clocksApartMs: 60 * second,
     /** Plants, and UTF-16 units of names and tags, in one page of a snapshot. */
     snapshotPagePlants: 10_000,
@@ -223,8 +225,6 @@ export const limits = {
   },
 
   sqlite: {
-    /** Calls of the main thread under way, such as one for each connection of an operator. */
-    callsMax: 1_024,
     /** Plants in a row of the journal that an upgrade fills. */
     filledRowPlants: 1_000,
     /** More pages give at most a quarter of the rate, and pauses of 90 ms instead of 9. */
@@ -237,8 +237,6 @@ export const limits = {
     /** Wait of a checkpoint for readers of a larger WAL; interval of the waits (1 % of creates). */
     readersMs: 50,
     readersEveryMs: 10 * second,
-    /** `doctor` and alerts warn of a larger WAL, which a reader holds. */
-    walBytesHigh: 256 * MiB,
     /** A full WAL takes no plants. Recovery takes 0.7 s, the copy 0.8 s. */
     walBytesMax: 4 * GiB,
     /** Saving a store whose files are gone. A disk that does not return gets as much again. */
@@ -490,9 +488,8 @@ export function demandFit({
     ],
     [disk.freeBytesMin < disk.freeBytesLow, 'free space is a warning before it is an error'],
     [disk.freeBytesLow <= disk.freeBytesPlenty, 'plenty of free space is no warning'],
-    [service.opsConnectionsMax < sqlite.callsMax, 'every operator can ask the store at a time'],
-    [sqlite.walBytesKept < sqlite.walBytesHigh, 'a WAL of the usual size is no warning'],
-    [sqlite.walBytesHigh < sqlite.walBytesMax, 'a WAL is a warning before it is full'],
+    [service.opsConnectionsMax < service.callsMax, 'every operator can ask the store at a time'],
+    [sqlite.walBytesKept < sqlite.walBytesMax, 'a WAL of the usual size is not full'],
   ];
   const broken = rules.find(([isKept]) => !isKept);
   if (broken) throw new Error(`two limits contradict each other: ${broken[1]}`);

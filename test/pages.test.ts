@@ -6,7 +6,7 @@ import { limits } from '../src/limits.ts';
 import { sizeText } from '../src/quantity-text.ts';
 import { blocksOf, pages, readPage, root } from './helpers/pages.ts';
 
-/** `test/docs.test.ts` and, for the installation, `packaging/test/` run both. */
+/** `test/docs.slow.test.ts` and, for the installation, `packaging/test/` run both. */
 const languagesRun = ['sh', 'js'];
 /** Files, queries and pictures. */
 const languagesOfNoCommand = 'caddy cron haproxy http ini json mermaid nginx sql text yaml'.split(
@@ -135,7 +135,7 @@ test('the page of bounds has the bounds of the program', () => {
     'sessions of a token': number(access.sessionsPerTokenMax),
     'refusals with a line of their own': `${service.refusalLinesMax} in a second`,
     'lines that wait for standard error': number(service.logLinesMax),
-    'calls of operators and heartbeats that wait for a store in SQLite': number(sqlite.callsMax),
+    'calls of operators and heartbeats that wait for a store in SQLite': number(service.callsMax),
     'tokens that are neither revoked nor expired': number(access.liveTokensMax),
     'the [WAL](store.md#the-wal)': sizeText(sqlite.walBytesMax),
     'time to save a store whose files [were removed or replaced](recovery.md#files-that-were-removed-or-replaced)':

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { buildProgram } from '../packaging/bundle.ts';
+import { sharedPostgres } from './helpers/postgres.ts';
 import { ownerOf, temporaryFolder } from './helpers/program.ts';
 
 /*
@@ -16,6 +17,7 @@ export async function globalSetup(): Promise<void> {
   await buildProgram(folder);
   writeFileSync(join(folder, 'package.json'), '{ "type": "module" }');
   process.env['BUILT_PROGRAM'] = join(folder, 'bin/plant-store.js');
+  process.env['SHARED_POSTGRES_PORT'] = `${(await sharedPostgres(owner)).port}`;
 }
 
 export async function globalTeardown(): Promise<void> {

@@ -151,16 +151,19 @@ test('the sandbox of each unit scores at most 1.5, and a crash leaves no core', 
   }
 });
 
-test('a command of root names the store of the package, and a line that runs commands on it', () => {
-  for (const command of ['plants count', 'open', 'doctor']) {
-    const said = run(`plant-store ${command} 2>&1 || true`);
+test('doctor of root names the store of the package, and a line that runs commands on it, and other commands name doctor', () => {
+  for (const command of ['plants count', 'open'])
     assert.match(
-      said,
-      /no store at \/root.*has its store at \/var\/lib\/plant-store\/data\/plants\.db/,
+      run(`plant-store ${command} 2>&1 || true`),
+      /no store at \/root.*; doctor finds that of a package/,
     );
-    const [, shell] = /"(runuser [^"]+) bash"/.exec(said) ?? [];
-    assert.equal(run(`${shell} plant-store plants count`), '2\n');
-  }
+  const said = run('plant-store doctor 2>&1 || true');
+  assert.match(
+    said,
+    /no store at \/root.*has its store at \/var\/lib\/plant-store\/data\/plants\.db/,
+  );
+  const [, shell] = /"(runuser [^"]+) bash"/.exec(said) ?? [];
+  assert.equal(run(`${shell} plant-store plants count`), '2\n');
 });
 
 test('systemd starts a killed service again', async () => {

@@ -1,9 +1,9 @@
+import { tokenCharacter } from '../contract/media-type.ts';
 import { Refusal } from '../contract/problems.ts';
 import type { Exchange } from '../http/exchange.ts';
-import { tokenCharacter } from '../http/grammar.ts';
 import type { Fields } from '../http/request-head.ts';
 import type { Access, Caller } from '../tokens/access.ts';
-import type { Observe } from './observer.ts';
+import { Tally } from '../tokens/tally.ts';
 
 /** `Bearer` in any case, one or more spaces, b64token (RFC 9110 §11.4, RFC 6750 §2.1). */
 const bearerCredentials = /^bearer +([A-Za-z0-9\-._~+/]+=*)$/i;
@@ -19,7 +19,7 @@ const anyCredentials = new RegExp(`^(${tokenCharacter}+)(?: |$)`);
 export function authenticateCreate(
   exchange: Exchange,
   fields: Fields,
-  { access, observe }: { readonly access: Access; readonly observe: Observe },
+  access: Access,
 ): Caller | Refusal | Promise<Caller | Refusal> {
   const headers = fields.get('authorization');
   if (headers === undefined) return tokenMissing;
@@ -31,10 +31,11 @@ export function authenticateCreate(
   if (token === undefined || token.length > access.tokenCharsMax)
     return notAToken(header, access.tokenCharsMax);
   const caller = access.authenticate(token, header);
-  if (caller !== 'unknown') return caller;
+  if (caller !== undefined) return caller;
   return access.authenticateAgain(token, header).then((found) => {
-    if (!('sender' in found)) return found;
-    observe(exchange, found.sender, false);
+    if (!(found instanceof Tally)) return found;
+    // Without a valid token, a client cannot fill the collector of traces.
+    exchange.observer = found;
     return new Refusal('tokenInvalid');
   });
 }

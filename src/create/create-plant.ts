@@ -1,8 +1,8 @@
+import { isJsonInUtf8 } from '../contract/media-type.ts';
 import { idTaken, parseNewPlant, plantBody, plantRefused } from '../contract/plant.ts';
 import { Refusal } from '../contract/problems.ts';
-import { refuseContent } from '../http/content-headers.ts';
 import {
-  type BodyTaker,
+  type BodyHandler,
   catchDefect,
   type Exchange,
   readBody,
@@ -10,25 +10,24 @@ import {
   sendJson,
   sendRefusal,
 } from '../http/exchange.ts';
-import type { RequestHead } from '../http/request-head.ts';
+import type { Fields, RequestHead } from '../http/request-head.ts';
 import { numberText, rateText } from '../quantity-text.ts';
 import type { CommitQueue, Offer, Transaction, WaitingPlant } from '../store/commit-queue.ts';
-import { causeOf, StoreError } from '../store/errors.ts';
-import type { CreateOutcome, Settlement } from '../store/plants.ts';
+import { causeOf, type StoreError } from '../store/errors.ts';
+import type { Settlement } from '../store/plants.ts';
 import type { Rate } from '../store/tables/tokens.ts';
 import type { Access, Caller } from '../tokens/access.ts';
 import type { RateLimiter } from '../tokens/rate-limit.ts';
 import { authenticateCreate, refuseRole } from './authorization.ts';
-import type { CreateObserver, Observe } from './observer.ts';
+import type { CreateObserver, ObserveCreate } from './observer.ts';
 import type { Throttle } from './throttle.ts';
 
 export interface CreatePlantOptions {
   readonly access: Access;
   readonly limiter: RateLimiter;
   readonly queue: CommitQueue;
-  readonly bodyBytesMax: number;
   readonly throttle: Throttle;
-  readonly observe: Observe;
+  readonly observe: ObserveCreate;
 }
 
 /**
@@ -40,7 +39,7 @@ export function createPlant(
   head: RequestHead,
   options: CreatePlantOptions,
 ): void | Promise<void> {
-  const caller = authenticateCreate(exchange, head.fields, options);
+  const caller = authenticateCreate(exchange, head.fields, options.access);
   if (caller instanceof Promise)
     return caller.then((found) => createPlantAs(found, exchange, head, options));
   createPlantAs(caller, exchange, head, options);
@@ -54,21 +53,34 @@ function createPlantAs(
 ): void {
   if (caller instanceof Refusal) return options.throttle(() => sendRefusal(exchange, caller));
   exchange.account = caller.bucket;
-  const observer = options.observe(exchange, caller.tally, true);
+  const observer = options.observe(exchange, caller.tally);
+  exchange.observer = observer;
   if (caller.role !== 'create') {
     const refusal = refuseRole(caller.role);
     return options.throttle(() => sendRefusal(exchange, refusal));
   }
   const refusal =
     (caller.rate && refuseBeyondRate(caller.bucket, caller.rate, options.limiter)) ??
-    refuseContent(head, options.bodyBytesMax);
+    refuseContent(head.fields);
   if (refusal) return sendRefusal(exchange, refusal);
   readBody(exchange, new Create(exchange, options.queue, observer, caller));
 }
 
+/** Refuses a body that is not plain JSON (41500). */
+function refuseContent(fields: Fields): Refusal | undefined {
+  if (!isJsonInUtf8(fields.get('content-type'))) return notJson;
+  return fields.has('content-encoding') ? compressed : undefined;
+}
+
+const notJson = new Refusal('mediaTypeUnsupported');
+const compressed = new Refusal(
+  'mediaTypeUnsupported',
+  'The body must not be compressed: send it without the header `Content-Encoding`.',
+);
+
 /** With the fields of draft-ietf-httpapi-ratelimit-headers-10. */
 export function refuseBeyondRate(bucket: number, rate: Rate, limiter: RateLimiter) {
-  const waitMs = limiter.take(bucket, rate);
+  const waitMs = limiter.tryTake(bucket, rate);
   if (waitMs === 0) return undefined;
   const waitSeconds = Math.ceil(waitMs / 1_000);
   const windowSeconds = Math.max(1, Math.ceil((86_400 * rate.burst) / rate.perDay));
@@ -88,26 +100,32 @@ export function refuseBeyondRate(bucket: number, rate: Rate, limiter: RateLimite
  * A create under way. A class, and itself the entry in the queue: the garbage collector copies
  * everything that lives from request to reply, so this is one object.
  */
-class Create implements BodyTaker, WaitingPlant {
+class Create implements BodyHandler, WaitingPlant {
   id = 0n;
   name = '';
   tag: string | undefined;
-  readonly createdBy: number;
-  readonly account: number;
   bytes = 0;
   private readonly exchange: Exchange;
   private readonly queue: CommitQueue;
   private readonly observer: CreateObserver;
+  private readonly caller: Caller;
 
   constructor(exchange: Exchange, queue: CommitQueue, observer: CreateObserver, caller: Caller) {
     this.exchange = exchange;
     this.queue = queue;
     this.observer = observer;
-    this.createdBy = caller.id;
-    this.account = caller.bucket;
+    this.caller = caller;
   }
 
-  takeBody(body: Buffer): void {
+  get createdBy(): number {
+    return this.caller.id;
+  }
+
+  get account(): number {
+    return this.caller.bucket;
+  }
+
+  onBody(body: Buffer): void {
     this.observer.received?.();
     const plant = parseNewPlant(body);
     if (plant instanceof Refusal) return sendRefusal(this.exchange, plant);
@@ -120,19 +138,12 @@ class Create implements BodyTaker, WaitingPlant {
     this.observer.queued?.();
   }
 
-  noteClientClosed(): void {
+  onClientClosed(): void {
     this.observer.clientClosed?.();
   }
 
   settle(settlement: Settlement, transaction: Transaction | undefined): void {
-    const failure = settlement instanceof StoreError ? settlement.failure : undefined;
-    if (failure === 'refused') this.observer.settled('refused', transaction, undefined);
-    else
-      this.observer.settled(
-        failure ? 'failed' : (settlement as CreateOutcome),
-        transaction,
-        failure,
-      );
+    this.observer.settled(settlement, transaction);
     catchDefect(this.exchange, () => this.answer(settlement));
   }
 

@@ -1,13 +1,13 @@
 import { excerpt } from '../contract/excerpt.ts';
 import { Refusal } from '../contract/problems.ts';
 import { type Exchange, type Handle, sendJson, sendRefusal } from '../http/exchange.ts';
-import { pathOf } from '../http/grammar.ts';
-import { targetMalformed } from '../http/request-head.ts';
+import { pathOf, targetMalformed } from '../http/request-head.ts';
 import { type CreatePlantOptions, createPlant } from './create-plant.ts';
 import { answerPreflight, type CrossOrigin, isPreflight, whyNotAllowed } from './cross-origin.ts';
 import { asksForHtml, referenceRoutes, sendToPage } from './reference/routes.ts';
 
 export interface RoutesOptions extends CreatePlantOptions {
+  readonly bodyBytesMax: number;
   readonly basePath: string;
   readonly openApi: string;
   /** Undefined: only pages of the service itself may call it. */

@@ -1,12 +1,10 @@
-import { constants, statSync } from 'node:fs';
+import { constants, existsSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { nearestExisting } from '../disk/file-system.ts';
-import { obstacleTo } from '../disk/obstacle.ts';
 import { limits } from '../limits.ts';
-import { storeOfPackage } from '../store/command-text.ts';
 import { engineOf, sqliteEngine } from '../store/engines.ts';
 import { StoreError, StoreOpenError } from '../store/errors.ts';
-import type { SqliteLocation } from '../store/location.ts';
+import { defaultStorePath, type SqliteLocation } from '../store/location.ts';
 import { descriptors } from './machine-checks.ts';
 import {
   checkOutside,
@@ -49,9 +47,6 @@ async function schema({ location, file: stats }: StoreFile): Promise<Finding> {
   if (!stats?.size) {
     const ofPackage = storeOfPackage(location.path);
     if (ofPackage !== undefined) return warning(`there is no store at ${path}`, ofPackage);
-    const obstacle = obstacleTo(location.path);
-    if (obstacle !== undefined)
-      return { level: 'error', says: `there is no store at ${path}: ${obstacle}` };
     return ok(
       `there is no store at ${path} yet; ${engineOf(location).command('serve')} makes the store`,
     );
@@ -70,6 +65,22 @@ async function schema({ location, file: stats }: StoreFile): Promise<Finding> {
       `find the cause with ${engineOf(location).command('verify')}`,
     );
   }
+}
+
+/**
+ * Where plants are if the default store is missing, and this machine has the Debian package.
+ *
+ * @returns a clause that says what to do; undefined for another store or machine
+ */
+function storeOfPackage(path: string): string | undefined {
+  const isPackaged = existsSync('/usr/lib/systemd/system/plant-store.service');
+  if (path !== defaultStorePath || !isPackaged) return undefined;
+  const [home, settings] = ['/var/lib/plant-store', '/etc/default/plant-store'];
+  const environment = `--chdir=${home} HOME=${home} $(grep -v '^#' ${settings})`;
+  return (
+    `the service has its store at ${home}/${defaultStorePath}, or as ${settings} says; root ` +
+    `opens a shell for it with "runuser --user plant-store -- env ${environment} bash"`
+  );
 }
 
 function folder({ location }: StoreFile): Finding {

@@ -10,7 +10,6 @@ import {
   nearestExisting,
 } from '../disk/file-system.ts';
 import { modeText } from '../disk/files.ts';
-import { obstacleTo } from '../disk/obstacle.ts';
 import { limits } from '../limits.ts';
 import { sizeText } from '../quantity-text.ts';
 import { resolveEngine } from '../store/engine.ts';
@@ -95,10 +94,11 @@ export function lookAt(location: SqliteLocation, userId: number | undefined) {
     const file = statSync(path, { throwIfNoEntry: false });
     return { location, userId, file, fileSystem: fileSystemOf(path) };
   } catch (cause) {
-    const obstacle =
-      obstacleTo(path) ??
-      `${(cause as Error).message}; look for errors of the disk in the log of the kernel (dmesg)`;
-    throw new CommandError(`cannot look at the store at ${resolve(path)}: ${obstacle}`, { cause });
+    const { message } = cause as Error;
+    throw new CommandError(
+      `cannot look at the store at ${resolve(path)} as the user ${userId}: ${message}`,
+      { cause },
+    );
   }
 }
 

@@ -1,7 +1,6 @@
 import type { Refusal } from '../contract/problems.ts';
 import { type BodyDecoder, chunkedDecoder, lengthDecoder } from './body-decoder.ts';
-import { bodyTooLarge } from './content-headers.ts';
-import { type Exchange, sendRefusal } from './exchange.ts';
+import { type Exchange, refuseLongBody } from './exchange.ts';
 import type { RequestHead } from './request-head.ts';
 
 const nothing = Buffer.alloc(0);
@@ -9,7 +8,7 @@ const nothing = Buffer.alloc(0);
 /** Refuses a body over its bound with 41300. */
 export class ArrivingBody {
   readonly exchange: Exchange;
-  /** Bytes that arrived after the reply, or without a taker. */
+  /** Bytes that arrived after the reply, or without a handler. */
   discardedBytes = 0;
   private readonly bytesMax: number;
   private readonly decoder: BodyDecoder;
@@ -17,11 +16,11 @@ export class ArrivingBody {
   private memory: Buffer = nothing;
   private bytes = 0;
 
-  constructor(exchange: Exchange, framing: RequestHead['framing'], bytesMax: number) {
-    const take = (part: Buffer) => this.take(part);
+  constructor(exchange: Exchange, framing: RequestHead['framing']) {
+    const onPart = (part: Buffer) => this.receive(part);
     this.exchange = exchange;
-    this.bytesMax = bytesMax;
-    this.decoder = framing === 'chunked' ? chunkedDecoder(take) : lengthDecoder(framing, take);
+    this.bytesMax = exchange.replies.listener.bodyBytesMax;
+    this.decoder = framing === 'chunked' ? chunkedDecoder(onPart) : lengthDecoder(framing, onPart);
   }
 
   get heldBytes(): number {
@@ -36,13 +35,12 @@ export class ArrivingBody {
     return this.decoder.read(input, position);
   }
 
-  private take(part: Buffer): void {
-    if (this.exchange.reply || this.exchange.taker === undefined) {
+  private receive(part: Buffer): void {
+    if (this.exchange.reply || this.exchange.bodyHandler === undefined) {
       this.discardedBytes += part.length;
       return;
     }
-    if (this.bytes + part.length > this.bytesMax)
-      return sendRefusal(this.exchange, bodyTooLarge(this.bytesMax));
+    if (this.bytes + part.length > this.bytesMax) return refuseLongBody(this.exchange);
     this.append(part);
   }
 

@@ -1,6 +1,6 @@
+import { quotedString, tokenCharacter } from '../contract/media-type.ts';
 import { Refusal } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
-import { quotedString, tokenCharacter } from './grammar.ts';
 import { headersTooLarge, malformed, readField } from './request-head.ts';
 
 /** Finds the data and the end of a body in the input of a connection. */

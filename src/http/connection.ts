@@ -6,7 +6,7 @@ import { ArrivingBody } from './arriving-body.ts';
 import { type Crowd, type Member, networkOf } from './crowd.ts';
 import { Deadlines } from './deadlines.ts';
 import { catchDefect, Exchange, type Handle, type ListenerState, sendRefusal } from './exchange.ts';
-import { ReplySender } from './reply-sender.ts';
+import { Replies } from './replies.ts';
 import type { RequestHead } from './request-head.ts';
 import { endedEarly, RequestReader } from './request-reader.ts';
 
@@ -15,7 +15,6 @@ export interface ConnectionOptions {
   readonly crowd: Crowd<Connection>;
   /** Of all threads. A pipelined request waits unanswered behind another. */
   readonly counters: { readonly pipelinedRequests: SharedCounter };
-  readonly bodyBytesMax: number;
   readonly handle: Handle;
   readonly idleMs: number;
   /** A client that takes nothing of its replies for so long does not read. */
@@ -24,8 +23,8 @@ export interface ConnectionOptions {
 
 /**
  * One connection (RFC 9112 §9). A request goes through `readHead`, `begin`, the handler, and
- * `beginBody` or `readBody`. Its `Exchange` gives the reply to the `ReplySender`, which then calls
- * `noteDue`; the reply goes out with `send`.
+ * `beginBody` or `readBody`. Its `Exchange` gives the reply to the `Replies`, which then calls
+ * `noteReady`; the reply goes out with `send`.
  */
 export class Connection implements Member {
   readonly network: string;
@@ -36,7 +35,7 @@ export class Connection implements Member {
   /** The same without TLS. */
   private readonly below: Socket;
   private readonly reader = new RequestReader();
-  private readonly sender: ReplySender;
+  private readonly replies: Replies;
   private readonly deadlines: Deadlines;
   private state: 'open' | 'lingering' | 'closed' = 'open';
   private isReading = false;
@@ -55,8 +54,8 @@ export class Connection implements Member {
     this.below = below;
     this.options = options;
     this.listener = listener;
-    const onDue = (exchange: Exchange) => this.noteDue(exchange);
-    this.sender = new ReplySender(socket, listener, counters.pipelinedRequests, onDue);
+    const onReady = (exchange: Exchange) => this.noteReady(exchange);
+    this.replies = new Replies(socket, listener, counters.pipelinedRequests, onReady);
     this.deadlines = new Deadlines(listener, idleMs);
     this.network = networkOf(socket.remoteAddress ?? '');
     socket.on('data', (chunk: Buffer) => this.receive(chunk));
@@ -71,7 +70,7 @@ export class Connection implements Member {
   }
 
   get isServed(): boolean {
-    return this.isHandling || this.sender.awaitsReply;
+    return this.isHandling || this.replies.awaitsReply;
   }
 
   get idleEndMs(): number {
@@ -81,10 +80,10 @@ export class Connection implements Member {
   get heldBytes(): number {
     const bodyBytes = this.arriving?.heldBytes ?? 0;
     // Linux may keep all that a stranger has got, because strangers need not read.
-    const { takenBytes, unsentBytes } = this.sender;
-    const sentBytes =
-      this.account === undefined ? Math.min(takenBytes, limits.http.kernelBytes) : 0;
-    return this.reader.heldBytes + bodyBytes + unsentBytes + sentBytes;
+    const { sentBytes, unsentBytes } = this.replies;
+    const unreadBytes =
+      this.account === undefined ? Math.min(sentBytes, limits.http.kernelBytes) : 0;
+    return this.reader.heldBytes + bodyBytes + unsentBytes + unreadBytes;
   }
 
   private receive(chunk: Buffer): void {
@@ -95,7 +94,7 @@ export class Connection implements Member {
 
   private endInput(): void {
     this.reader.isEnded = true;
-    this.sender.noteClientClosed();
+    this.replies.noteClientClosed();
     if (this.state === 'open') this.read();
   }
 
@@ -113,7 +112,7 @@ export class Connection implements Member {
   private readNext(): boolean {
     if (this.state !== 'open' || this.isHandling) return false;
     if (this.arriving) return this.readBody(this.arriving);
-    if (!this.sender.last) return this.readHead();
+    if (!this.replies.last) return this.readHead();
     // Requests behind the last reply are ignored.
     this.reader.drop();
     return false;
@@ -123,7 +122,7 @@ export class Connection implements Member {
     const fault = this.reader.skipEmptyLines();
     if (fault) return this.refuse(fault);
     if (this.reader.isBlank) return false;
-    if (this.sender.isCrowded) return this.holdBack();
+    if (this.replies.isCrowded) return this.holdBack();
     const head = this.reader.readHead(this.listener.heads);
     if (head instanceof Refusal) return this.refuse(head);
     if (head) return this.begin(head);
@@ -140,7 +139,7 @@ export class Connection implements Member {
 
   private begin(head: RequestHead): true {
     const exchange = this.expect(head);
-    if (!head.keepsAlive) this.sender.last = exchange;
+    if (!head.keepsAlive) this.replies.last = exchange;
     exchange.isReceived = head.framing === 0;
     const refusal = head.fault ?? (this.listener.phase === 'refusing' ? shuttingDown : undefined);
     const handling = catchDefect(exchange, () =>
@@ -153,8 +152,8 @@ export class Connection implements Member {
 
   /** Puts the reply in line. @param head undefined if it is malformed */
   private expect(head: RequestHead | undefined): Exchange {
-    const exchange = new Exchange(this.sender, head);
-    this.sender.expect(exchange);
+    const exchange = new Exchange(this.replies, head);
+    this.replies.expect(exchange);
     this.deadlines.lift();
     this.options.crowd.touch(this);
     return exchange;
@@ -180,9 +179,9 @@ export class Connection implements Member {
     this.recognize(exchange.account);
     // The rest of the request is ignored behind the last reply.
     if (exchange.reply?.closes) return;
-    const body = framing === 'chunked' ? undefined : this.reader.takeBody(framing);
+    const body = framing === 'chunked' ? undefined : this.reader.slice(framing);
     if (body) return this.endRequest(exchange, body);
-    this.arriving = new ArrivingBody(exchange, framing, this.options.bodyBytesMax);
+    this.arriving = new ArrivingBody(exchange, framing);
   }
 
   private recognize(account: number | undefined): void {
@@ -211,14 +210,15 @@ export class Connection implements Member {
   private endRequest(exchange: Exchange, body: Buffer): void {
     exchange.isReceived = true;
     this.deadlines.endRequest();
-    if (exchange.taker && exchange.reply === undefined)
-      catchDefect(exchange, () => exchange.taker?.takeBody(body));
+    const { bodyHandler } = exchange;
+    if (bodyHandler && exchange.reply === undefined)
+      catchDefect(exchange, () => bodyHandler.onBody(body));
   }
 
   /** The body of an answered request is too long to be discarded. */
   private stopReading(exchange: Exchange): false {
     if (exchange.isOver) this.destroy();
-    this.sender.last = exchange;
+    this.replies.last = exchange;
     this.arriving = undefined;
     return false;
   }
@@ -228,13 +228,13 @@ export class Connection implements Member {
     this.arriving?.release();
     this.arriving = undefined;
     this.reader.drop();
-    this.sender.last = exchange;
+    this.replies.last = exchange;
     this.deadlines.lift();
     sendRefusal(exchange, refusal);
     return false;
   }
 
-  private noteDue(exchange: Exchange): void {
+  private noteReady(exchange: Exchange): void {
     if (exchange.reply && this.arriving?.exchange === exchange) {
       this.arriving.release();
       this.deadlines.lift();
@@ -247,7 +247,7 @@ export class Connection implements Member {
   private sendSoon(): void {
     // `read` ends with `send`.
     if (this.isReading || this.isSendPlanned) return;
-    if (this.sender.dueCount === 1) return this.send();
+    if (this.replies.isLone) return this.send();
     this.isSendPlanned = true;
     setImmediate(() => {
       this.isSendPlanned = false;
@@ -264,11 +264,11 @@ export class Connection implements Member {
 
   /** Sends the replies that are next in line, and then reads on if reading had to wait for them. */
   private sendReplies(): void {
-    this.sender.send(this.listener.phase !== 'open' && this.reader.isBlank);
+    this.replies.send(this.listener.phase !== 'open' && this.reader.isBlank);
     if (this.arriving?.exchange.isOver) this.deadlines.limitDiscard(limits.http.lingerMs);
-    if (this.sender.isFinished) return this.linger();
+    if (this.replies.isFinished) return this.linger();
     if (this.hasNoRequest) return this.becomeIdle();
-    if (!this.isHeldBack || this.sender.isCrowded) return;
+    if (!this.isHeldBack || this.replies.isCrowded) return;
     this.isHeldBack = false;
     this.socket.resume();
     this.read();
@@ -280,7 +280,7 @@ export class Connection implements Member {
 
   private get hasNoRequest(): boolean {
     return (
-      this.sender.isIdle && this.arriving === undefined && !this.isHandling && this.reader.isBlank
+      this.replies.isIdle && this.arriving === undefined && !this.isHandling && this.reader.isBlank
     );
   }
 
@@ -313,7 +313,7 @@ export class Connection implements Member {
 
   giveWay(): void {
     // A client that takes no replies gets no further one.
-    const readsNothing = this.mayLeaveReplies || this.sender.hasUnsent;
+    const readsNothing = this.mayLeaveReplies || this.replies.hasUnsent;
     if (!this.isOpen || this.isHandling || readsNothing) return this.destroy();
     if (this.hasNoRequest || this.arriving?.exchange.isOver) return this.linger();
     this.refuse(noRoom);
@@ -326,8 +326,8 @@ export class Connection implements Member {
 
   /** Ends what has taken too long. To be called every `limits.http.expiryCheckMs`. */
   expire(nowMs: number): void {
-    const { hasUnsent, takenBytes } = this.sender;
-    if (this.deadlines.isStuck(nowMs, hasUnsent, takenBytes, this.options.stuckMs))
+    const { hasUnsent, sentBytes } = this.replies;
+    if (this.deadlines.isStuck(nowMs, hasUnsent, sentBytes, this.options.stuckMs))
       return this.destroy();
     if (!this.deadlines.hasPassed(nowMs)) return;
     if (this.state !== 'open') return this.destroy();
@@ -339,7 +339,7 @@ export class Connection implements Member {
     // A reset would fail while the end of the connection is being sent.
     const mayReset = this.state === 'open' || this.isEndSent;
     // By itself, it would wait until all is sent.
-    if (mayReset && (this.mayLeaveReplies || this.sender.hasUnsent)) this.below.resetAndDestroy();
+    if (mayReset && (this.mayLeaveReplies || this.replies.hasUnsent)) this.below.resetAndDestroy();
     this.below.destroy();
     if (!this.isOpen) return;
     this.state = 'lingering';
@@ -348,13 +348,13 @@ export class Connection implements Member {
 
   /** Linux would keep replies that a stranger does not read for minutes, unless it is told to reset. */
   private get mayLeaveReplies(): boolean {
-    return this.account === undefined && this.sender.takenBytes > limits.http.unsentBytes;
+    return this.account === undefined && this.replies.sentBytes > limits.http.unsentBytes;
   }
 
   private close(): void {
     this.options.crowd.remove(this, this.state === 'lingering');
     this.state = 'closed';
-    this.sender.abandon();
+    this.replies.abandon();
   }
 }
 

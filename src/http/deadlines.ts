@@ -14,12 +14,12 @@ export class Deadlines {
   /** Undefined for a request that has arrived in one piece. */
   private requestBeganMs: number | undefined;
   deadlineMs = never;
-  private takenBytes = 0;
-  private takenMs: number;
+  private sentBytes = 0;
+  private progressMs: number;
 
   constructor(clock: Clock, idleMs: number) {
     this.clock = clock;
-    this.takenMs = clock.nowMs;
+    this.progressMs = clock.nowMs;
     this.limitIdle(idleMs);
   }
 
@@ -57,9 +57,9 @@ export class Deadlines {
   }
 
   /** Whether the client has taken nothing of what is unsent for longer than `stuckMs`. */
-  isStuck(nowMs: number, hasUnsent: boolean, takenBytes: number, stuckMs: number): boolean {
-    if (!hasUnsent || takenBytes !== this.takenBytes) this.takenMs = nowMs;
-    this.takenBytes = takenBytes;
-    return nowMs - this.takenMs > stuckMs;
+  isStuck(nowMs: number, hasUnsent: boolean, sentBytes: number, stuckMs: number): boolean {
+    if (!hasUnsent || sentBytes !== this.sentBytes) this.progressMs = nowMs;
+    this.sentBytes = sentBytes;
+    return nowMs - this.progressMs > stuckMs;
   }
 }

@@ -1,5 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import { defectRefusal, errorText, problems, type Refusal } from '../contract/problems.ts';
+import {
+  defectRefusal,
+  errorText,
+  type ProblemName,
+  problems,
+  Refusal,
+} from '../contract/problems.ts';
+import { numberText } from '../quantity-text.ts';
 import type { Clock } from './deadlines.ts';
 import type { RememberedHeads } from './remembered-heads.ts';
 import type { Fields, RequestHead } from './request-head.ts';
@@ -8,6 +15,7 @@ import type { Fields, RequestHead } from './request-head.ts';
 export interface ListenerState extends Clock {
   readonly events: ListenerEvents;
   readonly heads: RememberedHeads;
+  readonly bodyBytesMax: number;
   readonly requestIdPrefix: string;
   readonly refusalLines: string;
   readonly replyLines: ReplyLines | undefined;
@@ -40,7 +48,8 @@ export interface Reply {
   readonly closes: boolean;
 }
 
-interface Owner {
+/** Sends the replies of the connection. */
+interface ReplyWriter {
   readonly listener: ListenerState;
   /** The IP address at the other end. Asking the socket takes a system call. */
   readonly address: string;
@@ -48,14 +57,21 @@ interface Owner {
   continue(exchange: Exchange): void;
 }
 
-export interface BodyTaker {
-  takeBody(body: Buffer): void;
-  /** The client has closed its half, or all. May be called twice, and before `takeBody`. */
-  noteClientClosed?(): void;
+export interface BodyHandler {
+  onBody(body: Buffer): void;
+  /** The client has closed its half, or all. May be called twice, and before `onBody`. */
+  onClientClosed?(): void;
+}
+
+/** Hears what becomes of one request, as soon as the handler knows whose request it is. */
+export interface RequestObserver {
+  /** Of the client, for the log. */
+  readonly name: string;
+  refused(problem: ProblemName): void;
 }
 
 export class Exchange {
-  readonly owner: Owner;
+  readonly replies: ReplyWriter;
   readonly isHead: boolean;
   private readonly mayExpectContinue: boolean;
   readonly number: number;
@@ -64,10 +80,11 @@ export class Exchange {
   readonly lines: string;
   /** Whose request it is, once the handler knows. Bounds are shared among accounts. */
   account: number | undefined;
-  /** What the handler knows of the request, for the listener's events. */
-  context: unknown;
-  /** Without a taker, the body is discarded. */
-  taker: BodyTaker | undefined;
+  observer: RequestObserver | undefined;
+  /** Without a handler, the body is discarded. */
+  bodyHandler: BodyHandler | undefined;
+  /** By its Content-Length. A body in chunks is measured while it arrives. */
+  readonly isBodyTooLong: boolean;
   isReceived = false;
   isContinueDue = false;
   /** Set once. May have to wait for the replies of earlier requests. */
@@ -78,22 +95,24 @@ export class Exchange {
    * @param head undefined if it is malformed. Not kept: a head of many fields takes 100 KiB, and
    * the reply may take a while.
    */
-  constructor(owner: Owner, head: RequestHead | undefined) {
-    this.owner = owner;
+  constructor(replies: ReplyWriter, head: RequestHead | undefined) {
+    const { listener } = replies;
+    this.replies = replies;
     this.isHead = head?.method === 'HEAD';
     this.mayExpectContinue = head?.expectsContinue === true;
-    this.number = owner.listener.nextRequestNumber();
+    this.isBodyTooLong = Number(head?.framing) > listener.bodyBytesMax;
+    this.number = listener.nextRequestNumber();
     this.label = head?.label;
-    this.lines = owner.listener.replyLines?.(head?.fields) ?? '';
+    this.lines = listener.replyLines?.(head?.fields) ?? '';
   }
 
   /** The `X-Request-Id` of the reply, and of all that is logged about the request. */
   get requestId(): string {
-    return requestIdOf(this.owner.listener.requestIdPrefix, this.number);
+    return requestIdOf(this.replies.listener.requestIdPrefix, this.number);
   }
 
-  get client(): string {
-    return this.owner.address;
+  get address(): string {
+    return this.replies.address;
   }
 
   /** Whether the client waits for `100 Continue`, or for a reply in its place. */
@@ -114,12 +133,19 @@ export function requestIdOf(prefix: string, number: number): string {
   return `${prefix}-${number.toString(36)}`;
 }
 
-/** Answers, or calls `readBody`. The connection is not read until a returned promise resolves. */
+/** Answers, or calls `readBody`, which refuses a body over its bound (41300). The connection is not read until a returned promise resolves. */
 export type Handle = (exchange: Exchange, head: RequestHead) => void | Promise<void>;
 
-export function readBody(exchange: Exchange, taker: BodyTaker): void {
-  exchange.taker = taker;
-  if (exchange.expectsContinue) exchange.owner.continue(exchange);
+export function readBody(exchange: Exchange, handler: BodyHandler): void {
+  if (exchange.isBodyTooLong) return refuseLongBody(exchange);
+  exchange.bodyHandler = handler;
+  if (exchange.expectsContinue) exchange.replies.continue(exchange);
+}
+
+export function refuseLongBody(exchange: Exchange): void {
+  const most = numberText(exchange.replies.listener.bodyBytesMax);
+  const message = `The body is over the limit of ${most} bytes.`;
+  sendRefusal(exchange, new Refusal('bodyTooLarge', message));
 }
 
 const json = 'Content-Type: application/json\r\nX-Content-Type-Options: nosniff\r\n';
@@ -140,13 +166,14 @@ export function sendReply(
   // Without `100 Continue`, the client may or may not send the body, so nothing can be read behind
   // the request.
   exchange.reply = { status, lines, body, closes: closes || exchange.expectsContinue };
-  exchange.owner.replied(exchange);
+  exchange.replies.replied(exchange);
 }
 
 export function sendRefusal(exchange: Exchange, refusal: Refusal): void {
   if (exchange.reply || exchange.isOver) return;
-  const { listener } = exchange.owner;
+  const { listener } = exchange.replies;
   listener.events.refused(refusal, exchange);
+  exchange.observer?.refused(refusal.problem);
   const problem = problems[refusal.problem];
   const { Connection: connection, ...fields } = { ...problem.headers, ...refusal.headers };
   const lines = json + listener.refusalLines + headerLines(fields);
@@ -173,6 +200,6 @@ export function catchDefect(
 }
 
 export function sendDefect(exchange: Exchange, error: unknown): void {
-  exchange.owner.listener.events.failed(error, exchange);
+  exchange.replies.listener.events.failed(error, exchange);
   sendRefusal(exchange, defectRefusal(exchange.requestId));
 }

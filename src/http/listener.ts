@@ -17,6 +17,7 @@ import type { TlsMaterial } from './tls.ts';
 export interface ListenerOptions
   extends Omit<ConnectionOptions, 'listener' | 'crowd' | 'stuckMs' | 'counters'>,
     CrowdOptions {
+  readonly bodyBytesMax: number;
   readonly counters: ConnectionOptions['counters'] & CrowdOptions['counters'];
   readonly host: string;
   readonly port: number;
@@ -140,6 +141,7 @@ function createState(options: ListenerOptions) {
   return {
     events: options.events,
     heads: new RememberedHeads(options.labelField),
+    bodyBytesMax: options.bodyBytesMax,
     requestIdPrefix: options.requestIdPrefix,
     refusalLines: options.refusalLines ?? '',
     replyLines: options.replyLines,

@@ -1,6 +1,6 @@
+import { tokenCharacter } from '../contract/media-type.ts';
 import { Refusal } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
-import { pathOf, tokenCharacter, validHost } from './grammar.ts';
 
 /** Values by name in lower case, in the order of their lines. */
 export type Fields = ReadonlyMap<string, readonly string[]>;
@@ -19,6 +19,20 @@ export interface RequestHead {
   /** Refuses a request of well-formed lines. Nothing is read behind such a request. */
   readonly fault: Refusal | undefined;
 }
+
+/** RFC 3986 §3.2.2, without the empty `reg-name`. */
+const host = String.raw`(?:\[[0-9A-Fa-fv:.]+\]|(?:[A-Za-z0-9\-._~!$&'()*+,;=]|%[0-9A-Fa-f]{2})+)`;
+/** RFC 3986 §3.3, with slashes between the segments. */
+const path = String.raw`(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/]|%[0-9A-Fa-f]{2})*`;
+const query = path.replace('@/', '@/?');
+
+/** uri-host [":" port], or nothing (RFC 9110 §7.2). */
+const validHost = new RegExp(`^${host}?(?::[0-9]*)?$`);
+
+const originOrAbsoluteForm = new RegExp(
+  `^(?:(?=/)|https?://${host}(?::[0-9]*)?(?=[/?]|$))(${path})(?:\\?${query})?$`,
+  'i',
+);
 
 /** Does not count as a part of the head: it may become the end of the head. */
 const unfinishedEndOfHead = /\r(?:\n\r?)?$/;
@@ -92,6 +106,11 @@ function readRequestLine(
       : versionUnsupported;
   if (major !== '1' || (minor !== '0' && minor !== '1')) return versionUnsupported;
   return { method, target, version: `${major}.${minor}` };
+}
+
+/** The path of a request target; undefined if the target is malformed (RFC 9112 §3.2). */
+export function pathOf(target: string): string | undefined {
+  return target === '*' ? target : originOrAbsoluteForm.exec(target)?.[1];
 }
 
 function readFields(lines: readonly string[]): Fields | Refusal {

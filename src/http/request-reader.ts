@@ -72,7 +72,7 @@ export class RequestReader {
   }
 
   /** @returns undefined if the body has not arrived in full */
-  takeBody(length: number): Buffer | undefined {
+  slice(length: number): Buffer | undefined {
     if (this.length < length) return undefined;
     const start = this.position;
     this.position += length;

@@ -5,6 +5,7 @@ import { CommandError, command } from '../cli/command.ts';
 import type { Environment } from '../cli/flags/environment.ts';
 import type { Values } from '../cli/flags/flags.ts';
 import { readSmallFile } from '../disk/files.ts';
+import { reachable } from '../hosts.ts';
 import { limits } from '../limits.ts';
 import { engineOf } from '../store/engines.ts';
 import { makeSignInLink } from '../tokens/sessions.ts';
@@ -92,12 +93,6 @@ function operatorAddress(values: Values<(typeof addressFlags)[number]>, purpose:
   if (port === 'off') throw new CommandError(`--ops-port off leaves no port to ${purpose}`);
   // The certificate of the service in PEM. Without one, connections are not encrypted.
   return { host: reachable(host), port, certificate };
-}
-
-/** An address that a service listens on as an address that a client can connect to. */
-function reachable(host: string): string {
-  if (host === '0.0.0.0') return '127.0.0.1';
-  return isIP(host) === 6 && /^[0:]*$/.test(host) ? '::1' : host;
 }
 
 function consoleUrl({ host, port, certificate }: OperatorAddress): string {

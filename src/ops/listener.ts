@@ -1,6 +1,5 @@
 import { isIP } from 'node:net';
 import { excerpt } from '../contract/excerpt.ts';
-import { refuseLength } from '../http/content-headers.ts';
 import {
   type Exchange,
   type Handle,
@@ -10,9 +9,8 @@ import {
   readBody,
   sendRefusal,
 } from '../http/exchange.ts';
-import { pathOf } from '../http/grammar.ts';
 import { type Listener, listen } from '../http/listener.ts';
-import { type RequestHead, targetMalformed } from '../http/request-head.ts';
+import { pathOf, type RequestHead, targetMalformed } from '../http/request-head.ts';
 import type { TlsMaterial } from '../http/tls.ts';
 import { limits } from '../limits.ts';
 import { sharedCounter } from '../threads/shared-counter.ts';
@@ -90,19 +88,17 @@ function routes({ probes, opsNames, tls, events, ...options }: OperatorListenerO
     if (probe && head.method !== 'GET' && head.method !== 'HEAD')
       return sendAnswer(exchange, noProbe);
     if (probe) return answer(exchange, probe);
-    const refusal = refuseLength(head, limits.ops.bodyBytesMax);
-    if (refusal) return sendRefusal(exchange, refusal);
     const method = head.method === 'HEAD' ? 'GET' : head.method;
     const query = Object.fromEntries([...url.searchParams].reverse());
     const leaving = new AbortController();
     readBody(exchange, {
-      takeBody: (body) =>
+      onBody: (body) =>
         answer(exchange, async () => {
           const handle = await loadConsole();
           const { fields } = head;
           return handle({ method, url, query, fields, body, signal: leaving.signal });
         }),
-      noteClientClosed: () => leaving.abort(),
+      onClientClosed: () => leaving.abort(),
     });
   };
 }

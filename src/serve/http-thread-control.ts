@@ -3,6 +3,7 @@ import { startThread } from '../program.ts';
 import type { SharedStore, StoreShare } from '../store/store.ts';
 import type { ThreadLogOptions } from '../telemetry/log.ts';
 import type { RequestReport } from '../telemetry/request-reports.ts';
+import { callsTo } from '../threads/calls.ts';
 import { httpThreadLayout, measuresIn, measuresMemory } from '../threads/measures.ts';
 import type { ServiceConfig } from './config.ts';
 
@@ -32,30 +33,14 @@ export const counterNames = [
   'queuedBytes',
 ] as const;
 
-/**
- * Messages from an HTTP thread: it listens, it has stopped accepting, it answers a ping, it reports
- * its requests, or it logs a line.
- */
-export type HttpThreadReport =
-  | { readonly origin: string }
-  | { readonly requests: RequestReport }
-  | { readonly logLine: string }
-  | 'accepts nothing'
-  | 'pong';
+/** Messages from an HTTP thread besides the answers to calls. */
+export type HttpThreadReport = { readonly requests: RequestReport } | { readonly logLine: string };
 
 /** As the arguments of a listener's `close`. */
 export interface Drain {
   readonly drainMs: number;
   readonly idleMs: number;
 }
-
-/** Later messages to an HTTP thread. */
-export type HttpThreadOrder =
-  | 'stop accepting'
-  | 'ping'
-  | 'read keys'
-  | Drain
-  | { readonly renewTls: TlsMaterial };
 
 export type HttpThread = ReturnType<typeof loadHttpThread>;
 
@@ -75,62 +60,40 @@ export function loadHttpThread(
   onLogLine: (line: string) => void,
 ) {
   const thread = startThread('http-thread', { resourceLimits });
-  const exit = new Promise((resolve) => thread.once('exit', resolve));
-  const started = Promise.withResolvers<string>();
-  // `listen` passes the error on, even if the thread has failed before the call.
-  started.promise.catch(() => undefined);
+  const { call } = callsTo(thread, 'an HTTP thread');
   const measures = measuresMemory(httpThreadLayout);
+  const exit = new Promise((resolve) => thread.once('exit', resolve));
+  const crash = new Promise<Error>((resolve) => thread.once('error', resolve));
   const failure = Promise.withResolvers<string>();
-  const acceptsNothing = Promise.withResolvers<void>();
-  let pong: PromiseWithResolvers<void> | undefined;
-  const order = (message: HttpThreadOrder) => thread.postMessage(message);
-  thread.on('message', (message: HttpThreadReport) => {
-    if (message === 'accepts nothing') acceptsNothing.resolve();
-    else if (message === 'pong') {
-      pong?.resolve();
-      pong = undefined;
-    } else if ('origin' in message) started.resolve(message.origin);
-    else if ('requests' in message) onRequests(message.requests);
-    else if ('logLine' in message) onLogLine(message.logLine);
-  });
-  thread.on('error', (error: Error) => {
-    started.reject(error);
-    failure.resolve(`an HTTP thread has failed: ${error.stack}`);
-  });
-  void exit.then(() => {
-    started.reject(new Error('an HTTP thread has ended'));
-    failure.resolve('an HTTP thread has ended');
+  const fail = ({ stack }: Error) => failure.resolve(`an HTTP thread has failed: ${stack}`);
+  void crash.then(fail);
+  void exit.then(() => failure.resolve('an HTTP thread has ended'));
+  thread.on('message', (report: HttpThreadReport) => {
+    if ('requests' in report) onRequests(report.requests);
+    if ('logLine' in report) onLogLine(report.logLine);
   });
   return {
     measures: measuresIn(httpThreadLayout, measures),
     /** @returns the origin of its URLs @throws the error of listen(2) */
-    listen(options: Omit<HttpThreadOptions, 'measures' | 'store'>, shared: SharedStore) {
-      const store = shared.share(thread);
-      thread.postMessage({ ...options, store, measures } satisfies HttpThreadOptions);
-      return started.promise;
+    async listen(options: Omit<HttpThreadOptions, 'measures' | 'store'>, shared: SharedStore) {
+      const complete: HttpThreadOptions = { ...options, store: shared.share(thread), measures };
+      const crashed = crash.then((error) => Promise.reject(error));
+      return (await Promise.race([call('listen', [complete]), crashed])) as string;
     },
     failed: failure.promise,
     /** Resolves when the thread listens and has answered: its event loop turns. */
     async ping(): Promise<void> {
-      await started.promise;
-      if (pong === undefined) {
-        pong = Promise.withResolvers();
-        order('ping');
-      }
-      return pong.promise;
+      await call('ping');
     },
-    renewTls: (material: TlsMaterial) => order({ renewTls: material }),
+    renewTls: (material: TlsMaterial) => call('renewTls', [material]).catch(fail),
     /** The thread reads the keys of the identity providers again. */
-    readKeys: () => order('read keys'),
+    readKeys: () => call('readKeys').catch(fail),
     /** Resolves when the thread has stopped accepting connections, or has ended. */
-    stopAccepting(): Promise<unknown> {
-      order('stop accepting');
-      return Promise.race([acceptsNothing.promise, exit]);
-    },
+    stopAccepting: () => call('stopAccepting').catch(fail),
     /** Resolves when requests are answered, connections are closed, and the thread has ended. */
-    drain(bounds: Drain): Promise<unknown> {
-      order(bounds);
-      return exit;
+    async drain(bounds: Drain): Promise<void> {
+      call('drain', [bounds]).catch(fail);
+      await exit;
     },
     async [Symbol.asyncDispose]() {
       await thread.terminate();

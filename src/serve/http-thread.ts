@@ -1,11 +1,13 @@
-import { once } from 'node:events';
 import { parentPort } from 'node:worker_threads';
 import { openApiDocument } from '../contract/openapi.ts';
+import { problemNames } from '../contract/problems.ts';
 import { crossOrigin } from '../create/cross-origin.ts';
+import type { ObserveCreate } from '../create/observer.ts';
 import { routes } from '../create/routes.ts';
 import { createThrottle } from '../create/throttle.ts';
 import { newRequestIdPrefix } from '../http/exchange.ts';
 import { listen } from '../http/listener.ts';
+import type { TlsMaterial } from '../http/tls.ts';
 import { limits } from '../limits.ts';
 import { createCommitQueue } from '../store/commit-queue.ts';
 import { engineOf } from '../store/engines.ts';
@@ -20,19 +22,15 @@ import {
   logEvents,
   openThreadLog,
 } from '../telemetry/log.ts';
-import { observeCreates, observeRefusals } from '../telemetry/observer.ts';
+import { ObservedCreate } from '../telemetry/observer.ts';
 import { reportRequests } from '../telemetry/request-reports.ts';
-import { httpThreadLayout, measuresIn } from '../threads/measures.ts';
+import { answerCalls } from '../threads/calls.ts';
+import { count, httpThreadLayout, measuresIn } from '../threads/measures.ts';
 import { sharedCounters } from '../threads/shared-counter.ts';
 import { withJwts } from '../tokens/jwt/side-by-side.ts';
 import { openOpaqueTokens } from '../tokens/opaque-tokens.ts';
 import { rateLimiterIn } from '../tokens/rate-limit.ts';
-import type {
-  Drain,
-  HttpThreadOptions,
-  HttpThreadOrder,
-  HttpThreadReport,
-} from './http-thread-control.ts';
+import type { Drain, HttpThreadOptions, HttpThreadReport } from './http-thread-control.ts';
 
 /*
  * An HTTP thread. All HTTP threads listen on one port, and the kernel deals the connections out
@@ -43,24 +41,25 @@ import type {
 const owner = parentPort;
 if (owner === null) throw new Error('this file is the entry of a worker thread');
 const report = (message: HttpThreadReport) => owner.postMessage(message);
+const serving = Promise.withResolvers<Awaited<ReturnType<typeof serve>>>();
 
-// The options come once the store is open.
-const [options] = (await once(owner, 'message')) as [HttpThreadOptions];
-const { stopAccepting, renewTls, jwts, close } = await serve(
-  options,
-  await openThreadLog(options.log, (logLine) => report({ logLine })),
-);
-owner.on('message', async (order: HttpThreadOrder) => {
-  if (order === 'ping') return report('pong');
-  if (order === 'read keys') return jwts?.readKeys();
-  if (order === 'stop accepting') {
-    await stopAccepting();
-    return report('accepts nothing');
-  }
-  if ('renewTls' in order) return renewTls(order.renewTls);
-  await close(order);
-  // What is still under way, such as a retry of an exporter of traces, keeps no thread.
-  process.exit();
+answerCalls(owner, {
+  async listen(options: HttpThreadOptions): Promise<string> {
+    const log = await openThreadLog(options.log, (logLine) => report({ logLine }));
+    serving.resolve(await serve(options, log));
+    return (await serving.promise).origin;
+  },
+  async ping(): Promise<void> {
+    await serving.promise;
+  },
+  renewTls: async (material: TlsMaterial) => (await serving.promise).renewTls(material),
+  readKeys: async () => (await serving.promise).readKeys(),
+  stopAccepting: async () => (await serving.promise).stopAccepting(),
+  async drain(bounds: Drain): Promise<void> {
+    const { close } = await serving.promise;
+    // What is still under way, such as a retry of an exporter of traces, keeps no thread.
+    await close(bounds).finally(() => process.exit());
+  },
 });
 
 async function serve({ config, ...shared }: HttpThreadOptions, log: Log) {
@@ -116,7 +115,8 @@ async function serve({ config, ...shared }: HttpThreadOptions, log: Log) {
       measures.issuerKeysReadSeconds[0] = (jwts?.keysReadAtMs() ?? 0) / 1_000;
     }),
   );
-  const observe = observeCreates(measures, traces?.observeTraced);
+  const observe: ObserveCreate = (exchange, tally) =>
+    traces?.observeTraced(exchange, tally, measures) ?? new ObservedCreate(tally, measures);
   const throttle = createThrottle();
   const limiter = rateLimiterIn(shared.rateLimits);
   const cors = config.corsOrigins && crossOrigin(config.corsOrigins);
@@ -136,18 +136,25 @@ async function serve({ config, ...shared }: HttpThreadOptions, log: Log) {
     counters,
     handle: routes({ ...config, access, limiter, queue, observe, throttle, openApi, cors }),
     replyLines: cors?.replyLines,
-    events: observeRefusals(measures, requests.noteRefusal, logged),
+    events: {
+      refused(refusal, exchange) {
+        count(measures.refusals, 1, problemNames.indexOf(refusal.problem));
+        requests.noteRefusal(refusal, exchange);
+        logged.refused(refusal, exchange);
+      },
+      failed: logged.failed,
+    },
     requestIdPrefix,
     labelField: 'traceparent',
   });
   room.onmessage = listener.endStranger;
-  report({ origin: listener.origin });
 
   const running = starting.move();
   return {
-    jwts,
-    stopAccepting: listener.stopAccepting,
+    origin: listener.origin,
+    readKeys: () => jwts?.readKeys(),
     renewTls: listener.renewTls,
+    stopAccepting: listener.stopAccepting,
     async close({ drainMs, idleMs }: Drain): Promise<void> {
       await listener.close(drainMs, idleMs);
       await running.disposeAsync();

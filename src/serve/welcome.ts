@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { tokenVariable } from '../cli/flags/command-line.ts';
 import { isSystemError } from '../disk/files.ts';
+import { reachable } from '../hosts.ts';
 import { version } from '../program.ts';
 import { shellQuoted } from '../store/command-text.ts';
 import { engineOf } from '../store/engines.ts';
@@ -15,14 +16,14 @@ export function welcome(service: Service, config: ServiceConfig, token: TokenToT
   return [
     `Plant Store ${version} is ready.`,
     `  address  ${plantsUrl}`,
-    `  docs     ${reachable(plantsUrl).replace(/plants$/, 'docs')}`,
+    `  docs     ${reachableUrl(plantsUrl).replace(/plants$/, 'docs')}`,
     '  store    ' +
       `${engineOf(config.store).name}${service.storeIsNew ? ' (new: there was none)' : ''}`,
     ...(service.durability === undefined ? [] : [`  a 200    ${service.durability.says}`]),
     `  token    ${token.where}`,
-    ...(service.opsUrl === undefined ? [] : [`  console  ${reachable(service.opsUrl)}`]),
+    ...(service.opsUrl === undefined ? [] : [`  console  ${reachableUrl(service.opsUrl)}`]),
     'Create a plant:',
-    `  curl ${reachable(plantsUrl)} -H "Authorization: Bearer ${token.inShell}" -H ` +
+    `  curl ${reachableUrl(plantsUrl)} -H "Authorization: Bearer ${token.inShell}" -H ` +
       `'Content-Type: application/json' -d '{"id":1,"name":"Alder","tag":"Alnus"}'`,
   ];
 }
@@ -61,6 +62,8 @@ function catCommand(file: string): string {
   return `$(cat ${shellQuoted(resolve(file))})`;
 }
 
-function reachable(url: string): string {
-  return url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:');
+function reachableUrl(text: string): string {
+  const url = new URL(text);
+  url.hostname = reachable(url.hostname);
+  return url.href;
 }

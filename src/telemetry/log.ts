@@ -4,7 +4,6 @@ import { limits } from '../limits.ts';
 import type { StoreError } from '../store/errors.ts';
 import { sharedCounters, sharedMemory } from '../threads/shared-counter.ts';
 import { boundedLines, type LineMemory, openLineWriter } from './line-writer.ts';
-import { observedOf } from './observer.ts';
 
 /** Logs one event: its fields, and what happened. A field must not hold a token. */
 export type Log = Record<
@@ -142,10 +141,10 @@ export function logEvents(log: Log, threads: number): Disposable & LogEvents {
       const fields = {
         requestId: exchange.requestId,
         get client() {
-          return exchange.client;
+          return exchange.address;
         },
         code,
-        token: observedOf(exchange)?.sender.name,
+        token: exchange.observer?.name,
         reason: message,
         cause,
         ...traceFields(exchange.label),

@@ -1,6 +1,8 @@
-import { type ProblemName, problemNames, type Refusal } from '../contract/problems.ts';
-import type { CreateObserver, Observe } from '../create/observer.ts';
-import type { Exchange, ListenerEvents } from '../http/exchange.ts';
+import type { ProblemName } from '../contract/problems.ts';
+import type { CreateObserver } from '../create/observer.ts';
+import type { Exchange } from '../http/exchange.ts';
+import type { Transaction } from '../store/commit-queue.ts';
+import type { Settlement } from '../store/plants.ts';
 import {
   count,
   type httpThreadLayout,
@@ -8,71 +10,46 @@ import {
   observe,
   secondsBounds,
 } from '../threads/measures.ts';
-import type { Tally } from '../tokens/tally.ts';
+import type { Outcome, Tally } from '../tokens/tally.ts';
 
 export type HttpThreadMeasures = Measures<typeof httpThreadLayout>;
 
-/** A request of a known token, as metrics and the figures of the token see it. */
+/** A create, as metrics and the figures of its token see it. */
 export class ObservedCreate implements CreateObserver {
-  readonly sender: Tally;
+  private readonly tally: Tally;
   private readonly measures: HttpThreadMeasures;
   private readonly beganMs = performance.now();
 
-  constructor(sender: Tally, measures: HttpThreadMeasures) {
-    this.sender = sender;
+  constructor(tally: Tally, measures: HttpThreadMeasures) {
+    this.tally = tally;
     this.measures = measures;
   }
 
-  settled(...[outcome]: Parameters<CreateObserver['settled']>): void {
+  get name(): string {
+    return this.tally.name;
+  }
+
+  settled(settlement: Settlement, _: Transaction | undefined): void {
+    const outcome = outcomeOf(settlement);
     count(this.measures[outcome]);
     const seconds = (performance.now() - this.beganMs) / 1_000;
     observe(this.measures.createSeconds, secondsBounds, seconds);
-    this.sender.noteOutcome(outcome);
+    this.tally.settled(outcome);
   }
 
   refused(problem: ProblemName): void {
-    this.sender.noteRefused(problem);
+    this.tally.refused(problem);
   }
 }
 
-/** Makes the observer of a request that is traced. */
+function outcomeOf(settlement: Settlement): Outcome {
+  if (typeof settlement === 'string') return settlement;
+  return settlement.failure === 'refused' ? 'refused' : 'failed';
+}
+
+/** Makes the observer of a create that is traced; undefined for any other. */
 export type ObserveTraced = (
   exchange: Exchange,
-  sender: Tally,
+  tally: Tally,
   measures: HttpThreadMeasures,
 ) => ObservedCreate | undefined;
-
-export function observedOf({ context }: Exchange): ObservedCreate | undefined {
-  return context instanceof ObservedCreate ? context : undefined;
-}
-
-/** @param observeTraced undefined: no traces are exported */
-export function observeCreates(
-  measures: HttpThreadMeasures,
-  observeTraced: ObserveTraced | undefined,
-): Observe {
-  return (exchange, sender, isInForce) => {
-    // Without a valid token, a client cannot fill the collector.
-    const traced = isInForce ? observeTraced?.(exchange, sender, measures) : undefined;
-    const observer = traced ?? new ObservedCreate(sender, measures);
-    exchange.context = observer;
-    return observer;
-  };
-}
-
-/** Counts refusals before the log sees them. */
-export function observeRefusals(
-  measures: HttpThreadMeasures,
-  noteRefusal: (refusal: Refusal, exchange: Exchange) => void,
-  logged: ListenerEvents,
-): ListenerEvents {
-  return {
-    refused(refusal, exchange) {
-      count(measures.refusals, 1, problemNames.indexOf(refusal.problem));
-      noteRefusal(refusal, exchange);
-      logged.refused(refusal, exchange);
-      observedOf(exchange)?.refused(refusal.problem);
-    },
-    failed: logged.failed,
-  };
-}

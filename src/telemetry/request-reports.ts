@@ -3,7 +3,6 @@ import { type Exchange, requestIdOf } from '../http/exchange.ts';
 import { limits } from '../limits.ts';
 import type { RefusedRequest } from '../ops/contract.ts';
 import { type RequestCounts, Tally } from '../tokens/tally.ts';
-import { observedOf } from './observer.ts';
 import { type StoreFailure, steadyMs } from './store-watch.ts';
 
 export interface RequestReport {
@@ -27,7 +26,7 @@ export function reportRequests(
   let failure: StoreFailure | undefined;
 
   function reportNow(): void {
-    const tokens = changed.splice(0).map((tally) => tally.take());
+    const tokens = changed.splice(0).map((tally) => tally.flush());
     const refused = refusals.slice(-refusalsKept).map(
       ({ atMs, number, problem, ...texts }): RefusedRequest => ({
         at: new Date(atMs).toISOString(),
@@ -63,7 +62,6 @@ function failureAfter(before: StoreFailure | undefined, { cause, message }: Refu
 }
 
 function noted({ problem, message }: Refusal, exchange: Exchange, atMs: number) {
-  const { number, client } = exchange;
-  const token = observedOf(exchange)?.sender.name ?? null;
-  return { atMs, number, problem, message, token, client };
+  const { number, address: client, observer } = exchange;
+  return { atMs, number, problem, message, token: observer?.name ?? null, client };
 }

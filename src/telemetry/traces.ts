@@ -29,8 +29,10 @@ import { type ProblemName, problems } from '../contract/problems.ts';
 import type { CreateObserver } from '../create/observer.ts';
 import { limits } from '../limits.ts';
 import { version } from '../program.ts';
+import type { Transaction } from '../store/commit-queue.ts';
 import { engineOf } from '../store/engines.ts';
 import type { StoreLocation } from '../store/location.ts';
+import type { Settlement } from '../store/plants.ts';
 import type { Tally } from '../tokens/tally.ts';
 import type { Log } from './log.ts';
 import { type HttpThreadMeasures, ObservedCreate, type ObserveTraced } from './observer.ts';
@@ -79,14 +81,14 @@ export function openTraces(
     'db.collection.name': 'plants',
   };
   return {
-    observeTraced(exchange, sender, measures) {
+    observeTraced(exchange, tally, measures) {
       const parent = parentOf(exchange.label);
       if (parent === undefined) return undefined;
       const options = { kind: SpanKind.SERVER, attributes: request };
       const span = tracer.startSpan(`POST ${path}`, options, parent);
-      span.setAttribute('client.address', exchange.client);
+      span.setAttribute('client.address', exchange.address);
       span.setAttribute('http.response.header.x-request-id', [exchange.requestId]);
-      return new TracedCreate(sender, measures, { tracer, span, commit });
+      return new TracedCreate(tally, measures, { tracer, span, commit });
     },
     async [Symbol.asyncDispose]() {
       const timeout = new Promise((resolve) => setTimeout(resolve, limits.trace.closeMs).unref());
@@ -121,8 +123,8 @@ class TracedCreate extends ObservedCreate implements CreateObserver {
   private queuedAtMs: number | undefined;
   private isClientGone = false;
 
-  constructor(sender: Tally, measures: HttpThreadMeasures, options: TraceOptions) {
-    super(sender, measures);
+  constructor(tally: Tally, measures: HttpThreadMeasures, options: TraceOptions) {
+    super(tally, measures);
     this.tracer = options.tracer;
     this.span = options.span;
     this.commit = options.commit;
@@ -136,10 +138,8 @@ class TracedCreate extends ObservedCreate implements CreateObserver {
     this.queuedAtMs = Date.now();
   }
 
-  override settled(
-    ...[outcome, transaction, failure]: Parameters<CreateObserver['settled']>
-  ): void {
-    super.settled(outcome, transaction, failure);
+  override settled(settlement: Settlement, transaction: Transaction | undefined): void {
+    super.settled(settlement, transaction);
     const nowMs = Date.now();
     const ranMs = transaction === undefined ? 0 : performance.now() - transaction.startedMs;
     this.child('wait', this.queuedAtMs ?? nowMs - ranMs).end(nowMs - ranMs);
@@ -149,12 +149,13 @@ class TracedCreate extends ObservedCreate implements CreateObserver {
       if (transaction.plants.length > 1)
         attributes['db.operation.batch.size'] = transaction.plants.length;
       const child = this.child('commit', nowMs - ranMs, SpanKind.CLIENT, attributes);
-      if (failure !== undefined) fail(child, failure);
+      if (typeof settlement === 'object' && settlement.failure !== 'refused')
+        fail(child, settlement.failure);
       child.end(nowMs);
     }
     this.queuedAtMs = undefined;
     if (this.isClientGone) this.endWithoutReply();
-    else if (outcome === 'created' || outcome === 'same') this.end(200);
+    else if (settlement === 'created' || settlement === 'same') this.end(200);
   }
 
   override refused(problem: ProblemName): void {

@@ -26,27 +26,24 @@ export function outage(cause: string): Refusal {
   return new Refusal('storeUnavailable', message, undefined, cause);
 }
 
-/** `unknown`: only `authenticateAgain` can tell. */
-export type Authentication = Caller | 'unknown' | Refusal;
-
 /** Finds the caller of a bearer token. */
 export interface Access {
   /** A longer token is refused unread. */
   readonly tokenCharsMax: number;
-  /** @param header the Authorization header with the token */
-  authenticate(token: string, header: string): Authentication;
+  /**
+   * @param header the Authorization header with the token
+   * @returns undefined if only `authenticateAgain` can tell
+   */
+  authenticate(token: string, header: string): Caller | Refusal | undefined;
   /**
    * Authenticates a token that was unknown, after the tokens of the store or the keys of its issuer
    * were read again. These reads are limited, so the call can take `limits.access.readAgainMs`, or
    * `limits.jwt.keysAgainMs`, and the time of a read; for the name of an ended token, further
    * `limits.access.endedLookupMs`.
    *
-   * @returns the sender alone for a token that is revoked or expired: it counts refusals
+   * @returns the tally alone for a token that is revoked or expired: it counts the refusal
    */
-  authenticateAgain(
-    token: string,
-    header: string,
-  ): Promise<Caller | { readonly sender: Tally } | Refusal>;
+  authenticateAgain(token: string, header: string): Promise<Caller | Refusal | Tally>;
   /** The caller that this very header has just authenticated, without parsing and hashing. */
   recall(header: string): Caller | undefined;
 }

@@ -7,16 +7,17 @@ import { distanceText, isoTime, rateText, typedRate } from '../quantity-text.ts'
 import { engineOf } from '../store/engines.ts';
 import type { StoreLocation } from '../store/location.ts';
 import type { Store } from '../store/store.ts';
-import type { Rate, TokenRecord } from '../store/tables/tokens.ts';
+import type { TokenRecord } from '../store/tables/tokens.ts';
 import {
   actorText,
   commandLineName,
   issueToken,
   isTokenName,
   rotateToken,
+  shownRate,
+  shownToken,
   tokenNameRule,
 } from './issue-token.ts';
-import { tokenState } from './opaque-tokens.ts';
 
 const staleSeconds = limits.access.staleMs / 1_000;
 
@@ -44,15 +45,15 @@ export const tokenCreate = command({
     );
     if ('refusal' in issued) throw new CommandError(issued.message);
     const { token } = issued;
-    const expiresAt = isoIfSet(issued.expiresAtMs);
-    const record = { name, role: values.role, token, expiresAt, ...listedRate(rate) };
-    terminal.print(values.json ? JSON.stringify(record) : token);
-    terminal.note(`The token ${name} ${validText(values.role, expiresAt)}`);
+    const expiresAt = isoTime(issued.expiresAtMs);
+    const record = { name, role: values.role, token, expiresAt, ...shownRate(rate) };
+    terminal.print(values.json ? recordText(record) : token);
+    terminal.note(`The token ${name} ${printedText(values.role, expiresAt)}`);
     return 0;
   },
 });
 
-function validText(role: string, expiresAt: string | undefined): string {
+function printedText(role: string, expiresAt: string | null): string {
   const valid = `(role ${role}, valid until ${expiresAt ?? 'revoked'})`;
   return `${valid} was printed to standard output. It is not shown again.`;
 }
@@ -67,8 +68,9 @@ function userOfMachine(): string {
   }
 }
 
-function listedRate(rate: Rate | undefined): { readonly rate?: string; readonly burst?: number } {
-  return rate === undefined ? {} : { rate: rateText(rate), burst: rate.burst };
+/** What a token does not have is left out. */
+function recordText(record: object): string {
+  return JSON.stringify(record, (_, value) => value ?? undefined);
 }
 
 export const tokenRotate = command({
@@ -92,15 +94,15 @@ export const tokenRotate = command({
     const rotated = await rotateToken(store, wish, Date.now());
     if ('refusal' in rotated) throw new CommandError(rotated.message);
     const { token, role, rate } = rotated;
-    const expiresAt = isoIfSet(rotated.expiresAtMs);
-    const previousUntil = isoIfSet(rotated.previousUntilMs);
-    const record = { name, role, token, expiresAt, previousUntil, ...listedRate(rate) };
-    terminal.print(values.json ? JSON.stringify(record) : token);
+    const expiresAt = isoTime(rotated.expiresAtMs);
+    const previousUntil = isoTime(rotated.previousUntilMs);
+    const record = { name, role, token, expiresAt, previousUntil, ...shownRate(rate) };
+    terminal.print(values.json ? recordText(record) : token);
     const ofOld =
-      previousUntil === undefined
+      previousUntil === null
         ? `Running services refuse the secret before within ${staleSeconds} seconds.`
         : `The secret before stays in force until ${previousUntil}.`;
-    terminal.note(`The new secret of the token ${name} ${validText(role, expiresAt)} ${ofOld}`);
+    terminal.note(`The new secret of the token ${name} ${printedText(role, expiresAt)} ${ofOld}`);
     return 0;
   },
 });
@@ -123,7 +125,7 @@ export const tokenUpdate = command({
       acceptsLostCommits: true,
     });
     if (!(await store.limitToken(name, rate))) throw notInForce(name, values.store);
-    if (values.json) terminal.print(JSON.stringify({ name, ...listedRate(rate) }));
+    if (values.json) terminal.print(recordText({ name, ...shownRate(rate) }));
     const says = rate === undefined ? 'any rate' : typedRate(rateText(rate), rate.burst);
     const known = `running services know within ${staleSeconds} seconds.`;
     terminal.note(`The token ${name} may send ${says}; ${known}`);
@@ -146,7 +148,7 @@ export const tokenList = command({
     await using store = await engineOf(values.store).openReader(limits.cli.readMs);
     const now = Date.now();
     const tokens = byName(await store.listTokens()).map((token) => listed(token, now));
-    if (values.json) for (const token of tokens) await terminal.print(JSON.stringify(token));
+    if (values.json) for (const token of tokens) await terminal.print(recordText(token));
     else {
       const { openTable } = await import('../cli/terminal/table.ts');
       const moment = (time: string) =>
@@ -167,26 +169,13 @@ function byName(inOrderOfCreation: readonly TokenRecord[]): TokenRecord[] {
 }
 
 function listed(token: TokenRecord, nowMs: number) {
-  const { name, role, createdAtMs, expiresAtMs, revokedAtMs, lastUsedAtMs, rate } = token;
-  const { createdBy, revokedBy } = token;
-  return {
-    name,
-    role,
-    state: tokenState(token, nowMs),
-    createdAt: isoTime(createdAtMs),
-    expiresAt: isoIfSet(expiresAtMs),
-    revokedAt: isoIfSet(revokedAtMs),
-    lastUsedAt: isoIfSet(lastUsedAtMs),
-    createdBy,
-    revokedBy,
-    ...listedRate(rate),
-  };
+  return { role: token.role, ...shownToken(token, nowMs), revokedBy: token.revokedBy };
 }
 
 type Listed = ReturnType<typeof listed>;
 
 function tokenColumns(moment: (time: string) => string): readonly Column<Listed>[] {
-  const orNever = (time: string | undefined) => (time === undefined ? 'never' : moment(time));
+  const orNever = (time: string | null) => (time === null ? 'never' : moment(time));
   return [
     { head: 'NAME', cell: ({ name }) => name },
     { head: 'ROLE', cell: ({ role }) => role },
@@ -235,8 +224,4 @@ async function endSessions(store: Store, name: string): Promise<boolean> {
   if (subject === undefined) return false;
   await store.removeSessionsOf(subject.id);
   return true;
-}
-
-function isoIfSet(ms: number | undefined): string | undefined {
-  return isoTime(ms) ?? undefined;
 }

@@ -6,7 +6,7 @@ import type { NewTally, Tally } from './tally.ts';
 type Found = ReadonlyMap<string, Tally>;
 
 /**
- * Finds the senders of refused tokens: a token that is revoked or expired is still in the store.
+ * Finds the tallies of refused tokens: a token that is revoked or expired is still in the store.
  * The requests that have waited for one read of the tokens share one lookup of
  * `limits.access.endedLookupsMax` tokens, so that a flood of made-up tokens costs the store little,
  * and a flood of one ended token makes one tally.

@@ -1,5 +1,4 @@
 import { dirname } from 'node:path';
-import { nearestExisting } from '../disk/file-system.ts';
 import {
   createFileDurably,
   makeFolderDurably,
@@ -8,7 +7,6 @@ import {
   removeFileDurably,
   UnfitFileError,
 } from '../disk/files.ts';
-import { obstacleToRoom } from '../disk/obstacle.ts';
 import { limits } from '../limits.ts';
 import { commandOn } from '../store/command-text.ts';
 import { StoreOpenError } from '../store/errors.ts';
@@ -65,13 +63,9 @@ function prepareFirstToken(path: string, location: string): { token: string; isN
   } catch (error) {
     if (error instanceof UnfitFileError)
       throw new StoreOpenError(`the first token cannot be taken from a file: ${error.message}`);
-    const folder = nearestExisting(dirname(path));
-    const obstacle =
-      obstacleToRoom(folder, limits.access.tokenFileBytesMax) ??
-      `${(error as Error).message}; check that the folder is writable`;
     throw new StoreOpenError(
-      `cannot write the first token to ${path} (${obstacle}), or choose another with ` +
-        `--store; ${commandOn(location, 'token create NAME')} gives a store in a database its ` +
+      `cannot write the first token to ${path} (${(error as Error).message}); make the folder ` +
+        `writable, or choose another with --store; ${commandOn(location, 'token create NAME')} gives a store in a database its ` +
         'first token without a file',
       { cause: error },
     );

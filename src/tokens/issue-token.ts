@@ -1,14 +1,15 @@
 import { excerpt } from '../contract/excerpt.ts';
 import { limits } from '../limits.ts';
-import { numberText } from '../quantity-text.ts';
+import { isoTime, numberText, rateText } from '../quantity-text.ts';
 import type { TableWriter } from '../store/tables/tables.ts';
 import {
   namesOfNoToken,
   type Rate,
   type Role,
+  type TokenRecord,
   type TokenRotation,
 } from '../store/tables/tokens.ts';
-import { generateToken, hashToken } from './opaque-tokens.ts';
+import { generateToken, hashToken, tokenState } from './opaque-tokens.ts';
 
 export interface TokenWish {
   readonly name: string;
@@ -29,6 +30,24 @@ export function isTokenName(name: string): boolean {
     name.length <= limits.access.tokenNameCharsMax &&
     !namesOfNoToken.includes(name)
   );
+}
+
+/** What commands and the console show of a token; null for none. */
+export function shownToken(token: TokenRecord, nowMs: number) {
+  return {
+    name: token.name,
+    state: tokenState(token, nowMs),
+    createdAt: isoTime(token.createdAtMs),
+    expiresAt: isoTime(token.expiresAtMs),
+    revokedAt: isoTime(token.revokedAtMs),
+    lastUsedAt: isoTime(token.lastUsedAtMs),
+    createdBy: token.createdBy ?? null,
+    ...shownRate(token.rate),
+  };
+}
+
+export function shownRate(rate: Rate | undefined) {
+  return { rate: rate ? rateText(rate) : null, burst: rate?.burst ?? null };
 }
 
 /** Creates a token, which every running service admits at once. @throws StoreError */

@@ -4,7 +4,7 @@ import { limits } from '../limits.ts';
 import { causeOf } from '../store/errors.ts';
 import type { TableReader, TableWriter } from '../store/tables/tables.ts';
 import { fixedTokenId, fixedTokenName, type TokenRecord } from '../store/tables/tokens.ts';
-import { type Access, type Authentication, type Caller, outage, usualScheme } from './access.ts';
+import { type Access, type Caller, outage, usualScheme } from './access.ts';
 import { findEndedTokens } from './ended-tokens.ts';
 import { openRefresh } from './refresh.ts';
 import type { NewTally } from './tally.ts';
@@ -25,7 +25,10 @@ export function hashToken(token: string): Buffer {
 }
 
 /** `rotated`: a newer secret has taken its place, and it stays in force until its end. */
-export function tokenState({ revokedAtMs, rotatedAtMs, expiresAtMs }: TokenRecord, nowMs: number) {
+export function tokenState(
+  { revokedAtMs, rotatedAtMs, expiresAtMs }: TokenRecord,
+  nowMs: number,
+): 'valid' | 'rotated' | 'expired' | 'revoked' {
   if (revokedAtMs !== undefined) return 'revoked';
   if (expiresAtMs !== undefined && expiresAtMs <= nowMs) return 'expired';
   return rotatedAtMs === undefined ? 'valid' : 'rotated';
@@ -127,11 +130,11 @@ export async function openOpaqueTokens(
     );
   }
 
-  function authenticate(token: string, header: string): Authentication {
-    if (refresh.isStale()) return refresh.isLate() ? 'unknown' : unreadTokens();
+  function authenticate(token: string, header: string): Caller | Refusal | undefined {
+    if (refresh.isStale()) return refresh.isLate() ? undefined : unreadTokens();
     const found = findByHash(token);
     const atMs = now();
-    if (found === undefined || atMs >= found.expiresAtMs) return 'unknown';
+    if (found === undefined || atMs >= found.expiresAtMs) return undefined;
     uses.note(found.id, atMs);
     if (header === usualScheme + token) admitted.set(header, found);
     return found;
@@ -143,12 +146,12 @@ export async function openOpaqueTokens(
     async authenticateAgain(token, header) {
       // A store never holds a token of another form.
       const mayBeStored = isGeneratedToken(token);
-      if (!mayBeStored && !refresh.isStale()) return unknown;
+      if (!mayBeStored && !refresh.isStale()) return tokenInvalid;
       if (!(await refresh.again()) || refresh.isStale()) return unreadTokens();
       const found = authenticate(token, header);
-      if (found !== 'unknown') return found;
-      const sender = mayBeStored && (await findEnded(hashToken(token)));
-      return sender ? { sender } : unknown;
+      if (found !== undefined) return found;
+      const ended = mayBeStored ? await findEnded(hashToken(token)) : undefined;
+      return ended ?? tokenInvalid;
     },
     recall(header) {
       const found = admitted.get(header);
@@ -162,7 +165,7 @@ export async function openOpaqueTokens(
   };
 }
 
-const unknown = new Refusal('tokenInvalid');
+const tokenInvalid = new Refusal('tokenInvalid');
 
 function fixedCaller(token: string, newTally: NewTally): LiveToken {
   return {

@@ -45,8 +45,8 @@ export function rateLimiterIn(memory: SharedArrayBuffer) {
   }
 
   return {
-    /** @returns 0 if it has taken a create, or the ms until the bucket has the next one */
-    take(bucketId: number, { perDay, burst }: Rate): number {
+    /** @returns 0 if a create was taken, or the ms until the bucket has the next one */
+    tryTake(bucketId: number, { perDay, burst }: Rate): number {
       const intervalUs = dayUs / perDay;
       const aheadUsMax = intervalUs * (burst - 1);
       const now = nowUs();

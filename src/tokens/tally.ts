@@ -1,6 +1,6 @@
 import type { ProblemName } from '../contract/problems.ts';
 
-type Outcome = 'created' | 'same' | 'taken' | 'refused' | 'failed';
+export type Outcome = 'created' | 'same' | 'taken' | 'refused' | 'failed';
 
 /** What became of the requests of a token, or of a subject, on one thread since its last report. */
 export interface RequestCounts extends Record<Outcome, number> {
@@ -17,24 +17,25 @@ export class Tally {
   private readonly changed: Tally[];
   private counts: RequestCounts | undefined;
 
-  /** @param changed gets this tally with the first count after each `take` */
+  /** @param changed gets this tally with the first count after each `flush` */
   constructor(id: number, name: string, changed: Tally[]) {
     this.id = id;
     this.name = name;
     this.changed = changed;
   }
 
-  noteOutcome(outcome: Outcome): void {
+  settled(outcome: Outcome): void {
     const counts = this.counts ?? this.begin();
     counts[outcome] += 1;
   }
 
-  noteRefused(problem: ProblemName): void {
+  refused(problem: ProblemName): void {
     const { refusals } = this.counts ?? this.begin();
     refusals.set(problem, (refusals.get(problem) ?? 0) + 1);
   }
 
-  take(): RequestCounts {
+  /** The counts since the last flush. */
+  flush(): RequestCounts {
     const counts = this.counts ?? this.begin();
     this.counts = undefined;
     return counts;

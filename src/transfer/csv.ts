@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { excerpt } from '../contract/excerpt.ts';
-import { brokenByte, type NewPlant, newPlant } from '../contract/plant.ts';
+import { type NewPlant, newPlant } from '../contract/plant.ts';
 import { Refusal } from '../contract/problems.ts';
 import { csvRecordEnds, delimiters, lineFeed, readCells, writeCell } from './csv-grammar.ts';
 import { type ColumnTitles, type Entry, FileError, type Format } from './format.ts';
@@ -121,9 +121,8 @@ function readRow(
   hasLineEnd: boolean,
 ): NewPlant | Refusal | undefined {
   if (!isUtf8(bytes)) {
-    const at = brokenByte(bytes) + 1;
     return malformed(
-      `is not valid UTF-8 (at byte ${at}); save the file as CSV in UTF-8, or convert it, as with ` +
+      'is not valid UTF-8; save the file as CSV in UTF-8, or convert it, as with ' +
         '"iconv -f WINDOWS-1252 -t UTF-8".',
     );
   }

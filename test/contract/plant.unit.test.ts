@@ -102,20 +102,20 @@ test('of several faults the first in the order JSON, shape, id, name, tag is ans
   assert.match(refusal(Buffer.from('{"tag":null}')).message, /^`id`/);
 });
 
-test('bytes that are not UTF-8 are refused, and the message says at which byte', () => {
-  const refused = (before: string, bytes: readonly number[], after: string, at: number) =>
+test('bytes that are not UTF-8 are refused', () => {
+  const refused = (before: string, bytes: readonly number[], after: string) =>
     assertRefused(
       bytesOf(before, bytes, after),
       'bodyMalformed',
-      `The body is not JSON: it is not valid UTF-8 (at byte ${at}).`,
+      'The body is not JSON: it is not valid UTF-8.',
       bytes.toString(),
     );
   for (const bytes of Object.values(brokenUtf8).flat()) {
     // Also in a member that is ignored, at the start, and after the end.
-    refused('{"id":1,"name":"é', bytes, '"}', 19);
-    refused('{"id":1,"name":"","x":"\ufffd', bytes, '"}', 27);
-    refused('', bytes, '{"id":1,"name":""}', 1);
-    refused('{"id":1,"name":""}', bytes, '', 19);
+    refused('{"id":1,"name":"é', bytes, '"}');
+    refused('{"id":1,"name":"","x":"\ufffd', bytes, '"}');
+    refused('', bytes, '{"id":1,"name":""}');
+    refused('{"id":1,"name":""}', bytes, '');
   }
 });
 

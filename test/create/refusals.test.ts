@@ -10,14 +10,8 @@ import {
 import { assertDescribed } from '../helpers/description.ts';
 import { withLimits } from '../helpers/faults.ts';
 import { pause } from '../helpers/pause.ts';
-import { startPostgres } from '../helpers/postgres.ts';
-import {
-  oneThread,
-  startServer,
-  startServerOnNewStore,
-  storePath,
-  token,
-} from '../helpers/program.ts';
+import { sharedPostgres } from '../helpers/postgres.ts';
+import { oneThread, startServer, storePath, token } from '../helpers/program.ts';
 import {
   assertRefusal,
   connectRaw,
@@ -33,7 +27,15 @@ import { storedToken } from '../helpers/stored-token.ts';
 
 const shared = await storePath({ after });
 const operating = await storedToken(shared, 'watcher', { role: 'operate' });
-const sharedServer = await shareServer([], shared);
+/** The refusal of each request has a line. */
+const sharedServer = await shareServer([...oneThread, '--log-level', 'debug'], shared);
+
+/** The header fields have their own time; test/http/port.test.ts has that of the body. */
+const shortOfAll = await shareServer(
+  [...oneThread, '--commit-timeout', '1s'],
+  undefined,
+  withLimits({ http: { headersMs: 300, requestMs: 3_600_000 }, store: { queuePlantsMax: 2 } }),
+);
 
 const requestIds = new Set<string>();
 
@@ -156,12 +158,7 @@ test('a refused request gets the reply of the catalogue, and stores nothing:', a
 });
 
 test('no reply and no line of the log shows more than 64 characters in a row of what a client has sent', async (t) => {
-  const { port, stderr, logged } = await startServerOnNewStore(
-    t,
-    '--log-level',
-    'debug',
-    ...oneThread,
-  );
+  const { port, stderr, logged } = sharedServer();
   const long = 'x'.repeat(15_000);
   const inChunks = { 'Content-Length': undefined, 'Transfer-Encoding': 'chunked' };
   const requests: readonly (readonly [ProblemName, Uint8Array])[] = [
@@ -208,7 +205,7 @@ test('40004 is answered for an id that belongs to another plant, which stays as 
 });
 
 test('42900 is answered for a token that sends more creates than its rate allows', async (t) => {
-  const { store, port } = await startServerOnNewStore(t, ...oneThread);
+  const { store, port } = sharedServer();
   const rate = { perDay: 86_400, burst: 1 };
   const bearer = await storedToken(store, 'limited', { rate });
   const { send, reply } = await connectRaw(t, port);
@@ -218,23 +215,8 @@ test('42900 is answered for a token that sends more creates than its rate allows
   assertProvoked(await reply(), 'rateLimited');
 });
 
-test('40800 is answered for a request that does not arrive in time, and the connection is closed', async (t) => {
-  const store = await storePath(t);
-  // The header fields have their own time. http.test.ts has that of the body.
-  const soon = withLimits({ http: { headersMs: 300, requestMs: 3_600_000 } });
-  const { port } = await startServer(t, store, oneThread, soon);
-  for (const bytes of [rawRequest(plant).subarray(0, 30), 'PLANT /pla']) {
-    const connection = await connectRaw(t, port);
-    connection.send(bytes);
-
-    assertProvoked(await connection.reply(), 'requestTimeout');
-    assert.equal(await connection.closed(), '');
-  }
-  assert.deepEqual(storedPlants(store), []);
-});
-
 test('40007 is answered to a plant that a constraint of the database refuses, and only the log names the constraint', async (t) => {
-  const database = await startPostgres(t);
+  const database = await sharedPostgres(t);
   const url = await database.makeDatabase();
   const { port, opsUrl, logged, stderr } = await startServer(t, url, oneThread);
   await database.query("ALTER TABLE plants ADD CONSTRAINT no_secret CHECK (name <> 'secret')", url);
@@ -253,8 +235,20 @@ test('40007 is answered to a plant that a constraint of the database refuses, an
   assert.match(metrics, /^plant_store_creates_total\{outcome="failed"\} 0$/m);
 });
 
+test('40800 is answered for a request that does not arrive in time, and the connection is closed', async (t) => {
+  const { port, store } = shortOfAll();
+  for (const bytes of [rawRequest(plant).subarray(0, 30), 'PLANT /pla']) {
+    const connection = await connectRaw(t, port);
+    connection.send(bytes);
+
+    assertProvoked(await connection.reply(), 'requestTimeout');
+    assert.equal(await connection.closed(), '');
+  }
+  assert.deepEqual(storedPlants(store), []);
+});
+
 test('50000 is answered for a defect, which is logged under the request id that the client got', async (t) => {
-  const { port, store, logged } = await startServerOnNewStore(t, ...oneThread);
+  const { port, store, logged } = sharedServer();
   // Any thread can still start: the statement fails when it is run, and not when it is prepared.
   alterStore(store, 'CREATE INDEX broken ON plants (json(name))');
 
@@ -266,12 +260,11 @@ test('50000 is answered for a defect, which is logged under the request id that 
   assert(!/sqlite|malformed|\.ts/i.test(message), `internals in: ${message}`);
   const line = new RegExp(`${requestId}.*malformed JSON`);
   await logged((stderr) => line.test(stderr));
+  alterStore(store, 'DROP INDEX broken');
 });
 
 test('50300 is answered at once to what is too many for the queue, and none of it is stored', async (t) => {
-  const store = await storePath(t);
-  const short = withLimits({ store: { queuePlantsMax: 2 } });
-  const { port } = await startServer(t, store, [], short);
+  const { port, store } = shortOfAll();
   const lock = lockStore(t, store);
   const send = (id: number) => exchange(t, port, rawRequest(`{"id":${id},"name":"Alder"}`));
   const replies = [1, 2, 3].map(async (id) => ({ id, reply: await send(id) }));
@@ -292,7 +285,7 @@ test('50300 is answered at once to what is too many for the queue, and none of i
 });
 
 test('50301 is answered while the store cannot be written, and a retry succeeds once it can', async (t) => {
-  const { port, store } = await startServerOnNewStore(t, '--commit-timeout', '200ms', ...oneThread);
+  const { port, store } = shortOfAll();
   const lock = lockStore(t, store);
 
   assertProvoked(await exchange(t, port, rawRequest(plant)), 'storeUnavailable');
@@ -307,7 +300,7 @@ test('50301 is answered while the store cannot be written, and a retry succeeds 
 });
 
 test('50302 is answered while the server shuts down, but what it had received before is stored and answered', async (t) => {
-  const { port, store, stop } = await startServerOnNewStore(t, ...oneThread);
+  const { port, store, stop } = sharedServer();
   const lock = lockStore(t, store);
   const [before, between, idle] = [
     await connectRaw(t, port),

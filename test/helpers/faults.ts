@@ -31,7 +31,7 @@ export const rareHeartbeats: Changed = {
 export const smallLog: Changed = {
   sqlite: {
     ...{ checkpointPages: 10, readersEveryMs: 100 },
-    ...{ walBytesKept: 2 ** 18, walBytesHigh: 2 ** 20, walBytesMax: 2 ** 24 },
+    ...{ walBytesKept: 2 ** 18, walBytesMax: 2 ** 24 },
   },
 };
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { watch } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
+import { inspect } from 'node:util';
 
 /** Short beside what a test waits for, and long beside what it costs to ask. */
 const pauseMs = 20;
@@ -19,11 +20,12 @@ export async function until<Found>(
   find: () => Promise<Found>,
   isSo: (found: Found) => boolean,
 ): Promise<Found> {
-  const signal = AbortSignal.timeout(60_000);
+  const givenUpMs = performance.now() + 60_000;
   for (;;) {
     const found = await find();
     if (isSo(found)) return found;
-    await pause(signal);
+    assert(performance.now() < givenUpMs, `still ${inspect(found)}`);
+    await pause();
   }
 }
 

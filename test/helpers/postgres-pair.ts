@@ -1,6 +1,10 @@
-import assert from 'node:assert/strict';
-import { pause } from './pause.ts';
-import { type PostgresServer, startPostgres, startStandby } from './postgres.ts';
+import { until } from './pause.ts';
+import {
+  type PostgresDatabases,
+  type PostgresServer,
+  startPostgres,
+  startStandby,
+} from './postgres.ts';
 import type { Owner } from './program.ts';
 
 /** A primary, and a standby that each of its commits waits for. */
@@ -27,16 +31,19 @@ export async function startPair(owner: Owner): Promise<PostgresPair> {
 
 /** From now on the primary's commits wait for its standby. */
 export async function waitForStandby(primary: PostgresServer): Promise<void> {
-  await primary.query("ALTER SYSTEM SET synchronous_standby_names = '*'");
-  await primary.query('SELECT pg_reload_conf()');
+  await setStandbys(primary, '*');
   await untilRow(primary, "SELECT FROM pg_stat_replication WHERE sync_state = 'sync'");
 }
 
+/** Each session takes it in before its next statement. */
+export async function setStandbys(primary: PostgresServer, names: '' | '*'): Promise<void> {
+  await primary.set('synchronous_standby_names', names);
+}
+
 /** Asks again and again until there is a row. */
-export async function untilRow(server: PostgresServer, query: string): Promise<void> {
-  const givenUpMs = performance.now() + 60_000;
-  while ((await server.query(query)).length === 0) {
-    assert(performance.now() < givenUpMs, `nothing to be found by ${query}: ${server.log()}`);
-    await pause();
-  }
+export async function untilRow(server: PostgresDatabases, query: string): Promise<void> {
+  await until(
+    () => server.query(query),
+    (rows) => rows.length > 0,
+  );
 }

@@ -20,24 +20,29 @@ import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import pg from 'pg';
 import { freePort } from './free-port.ts';
+import { until } from './pause.ts';
 import { childrenOf, inReverse, type Owner, temporaryFolder } from './program.ts';
 
 /** Settings of postgresql.conf. */
 export type PostgresSettings = Readonly<Record<string, string>>;
 
-/** A PostgreSQL server of its own in a folder of its own. It is killed when the owner ends. */
-export interface PostgresServer {
+/** What a file needs that shares its PostgreSQL server with others. */
+export interface PostgresDatabases {
   readonly port: number;
+  /** A new database, which is empty, or a copy of another. @returns its URL */
+  makeDatabase(like?: string): Promise<string>;
+  /** Runs a statement as its administrator, in the database of that name or URL. */
+  query(text: string, database?: string): Promise<Record<string, unknown>[]>;
+}
+
+/** A PostgreSQL server of its own in a folder of its own. It is killed when the owner ends. */
+export interface PostgresServer extends PostgresDatabases {
   /** Of its first process. */
   readonly pid: number;
   /** Its data, for what is done to files. */
   readonly folder: string;
   /** What it has printed until now. */
   log(): string;
-  /** A new database, which is empty, or a copy of another. @returns its URL */
-  makeDatabase(like?: string): Promise<string>;
-  /** Runs a statement as its administrator, in the database of that name or URL. */
-  query(text: string, database?: string): Promise<Record<string, unknown>[]>;
   /** Changes a setting of the running server. Resolves when it holds for new connections. */
   set(name: string, value: string): Promise<void>;
   /** Starts it again; resolves when it takes connections. */
@@ -52,6 +57,34 @@ export interface PostgresServer {
   /** SIGSTOP for each of its processes: no connection is answered or closed. */
   pause(): void;
   resume(): void;
+}
+
+/** Of the server of the run. All files together open more connections than a server has by default. */
+export const connectionsMax = 300;
+
+/**
+ * The server of the run (test/setup.ts), for who changes no setting and no process of it, and gives
+ * each role a name that no other file has. A file that runs alone starts one.
+ */
+export async function sharedPostgres(owner: Owner): Promise<PostgresDatabases> {
+  const port = process.env['SHARED_POSTGRES_PORT'];
+  return port === undefined
+    ? startPostgres(owner, { max_connections: `${connectionsMax}` })
+    : databasesAt(Number(port));
+}
+
+function databasesAt(port: number): PostgresDatabases {
+  return {
+    port,
+    async makeDatabase(like) {
+      const name = `plants_${randomBytes(4).toString('hex')}`;
+      const template = like === undefined ? 'template1' : nameOfDatabase(like);
+      await query(port, 'postgres', `CREATE DATABASE ${name} TEMPLATE ${template}`);
+      return `postgres://postgres@127.0.0.1:${port}/${name}`;
+    },
+    query: (text, database = 'postgres') =>
+      query(port, database.includes('/') ? nameOfDatabase(database) : database, text),
+  };
 }
 
 /**
@@ -193,27 +226,19 @@ async function serverIn(
   owner.after(() => ended(() => signal('SIGKILL')));
   await start();
   return {
-    port,
+    ...databasesAt(port),
     get pid() {
       return child?.pid ?? 0;
     },
     folder,
     log: () => printed,
-    async makeDatabase(like) {
-      const name = `plants_${randomBytes(4).toString('hex')}`;
-      await query(
-        port,
-        'postgres',
-        `CREATE DATABASE ${name} TEMPLATE ${like === undefined ? 'template1' : nameOfDatabase(like)}`,
-      );
-      return `postgres://postgres@127.0.0.1:${port}/${name}`;
-    },
-    query: (text, database = 'postgres') =>
-      query(port, database.includes('/') ? nameOfDatabase(database) : database, text),
     async set(name, value) {
-      await query(port, 'postgres', `ALTER SYSTEM SET ${name} = ${value}`);
+      await query(port, 'postgres', `ALTER SYSTEM SET ${name} = '${value}'`);
       await query(port, 'postgres', 'SELECT pg_reload_conf()');
-      while ((await query(port, 'postgres', `SHOW ${name}`))[0]?.[name] !== value);
+      await until(
+        () => query(port, 'postgres', `SHOW ${name}`),
+        ([row]) => row?.[name] === value,
+      );
     },
     start,
     stop: (how) => ended(() => child?.kill(how === 'fast' ? 'SIGINT' : 'SIGQUIT')),

@@ -11,9 +11,10 @@ import { alterStore } from './store-file.ts';
 export async function shareServer(
   args: readonly string[] = [],
   path?: string,
+  variables?: Parameters<typeof startServer>[3],
 ): Promise<() => ServerWithStore> {
   const store = path ?? (await storePath({ after }));
-  const server = { ...(await startServer({ after }, store, args)), store };
+  const server = { ...(await startServer({ after }, store, args, variables)), store };
   return () => {
     alterStore(store, 'DELETE FROM plants');
     return server;

@@ -22,6 +22,7 @@ import {
   startServer,
   storePath,
 } from '../helpers/program.ts';
+import { connectRaw, rawRequest } from '../helpers/raw.ts';
 import { done, on } from '../helpers/run-here.ts';
 import { alterStore } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
@@ -44,7 +45,7 @@ async function startSignedIn(t: Owner, ...args: string[]) {
 }
 
 /** For tests that leave nothing behind that another could find. */
-const shared = await startSignedIn({ after });
+const shared = await startSignedIn({ after }, ...oneThread);
 
 /** A second operator who has signed in there. */
 async function signInToShared(name: string) {
@@ -52,11 +53,9 @@ async function signInToShared(name: string) {
   return { ...shared, cookie: await signIn(shared.server, { token }) };
 }
 
-/** A second service at the same host, also for guesses at tokens. */
-const second = await startSignedIn({ after }, ...oneThread);
-
-/** For tests that count the sessions, the tokens or the creates of one service. */
-const own = await startSignedIn({ after }, ...oneThread);
+/** For tests that count the sessions, the tokens or the creates of one service, in their order. */
+const beganMs = performance.now();
+const own = await startSignedIn({ after }, ...oneThread, '--body-limit', '2000');
 
 /** The request is refused with the code, which begins with the status. */
 async function refused(code: number, ...asked: Parameters<typeof ask>): Promise<void> {
@@ -134,45 +133,6 @@ test('the sign-in after twenty ends the oldest session of a token, and no other'
   const [first = '', second = ''] = cookies;
   await refused(40150, server, 'GET api/session', { cookie: first });
   assert.equal((await ask(server, 'GET api/session', { cookie: second })).status, 200);
-});
-
-test('a session outlives a restart, holds on another server on the same store, and ends after its time', async (t) => {
-  const { server, store, cookie } = await startSignedIn(t, ...oneThread);
-  const other = await startServer(t, store, oneThread);
-  const elsewhere = { cookie: cookieFor(other, secretIn(cookie)) };
-  assert.equal((await ask(other, 'GET api/session', elsewhere)).status, 200);
-  await other.stop();
-  assert.equal(await server.stop(), 0);
-
-  const next = await startServer(t, store, oneThread);
-  const afterwards = { cookie: cookieFor(next, secretIn(cookie)) };
-  assert.equal((await ask(next, 'GET api/session', afterwards)).status, 200);
-  alterStore(store, `UPDATE sessions SET expires_at = ${Date.now()}`);
-  await refused(40150, next, 'GET api/session', afterwards);
-});
-
-test('who signs in to a second service at the same host stays signed in to the first', async () => {
-  const { server, cookie } = shared;
-  const other = await signIn(second.server, { token: second.token });
-  const both = { cookie: `${cookie}; ${other}` };
-  const { headers } = await ask(second.server, 'DELETE api/session', both);
-  const nameOf = (one: string) => one.split('=')[0];
-  assert.notEqual(nameOf(cookie), nameOf(other), 'one takes the place of the other');
-  assert(headers.get('Set-Cookie')?.startsWith(`${nameOf(other)}=;`));
-  assert.equal((await ask(server, 'GET api/session', { cookie })).status, 200);
-});
-
-test('the store holds no session that could be used, and neither does the log', async () => {
-  const { server, store, cookie } = own;
-  const secret = secretIn(cookie);
-  using db = new DatabaseSync(store, { readOnly: true });
-  const rows = db.prepare('SELECT hash FROM sessions').all();
-  assert.equal(rows.length, 1);
-  const hash = rows[0]?.['hash'] as Uint8Array;
-  assert.equal(hash.length, 32);
-  assert(!Buffer.from(secret, 'base64url').equals(hash));
-  await server.logged((stderr) => stderr.includes('signed in to the console'));
-  assert(!server.stderr().includes(secret));
 });
 
 test('what another site has a browser send changes nothing', async () => {
@@ -323,7 +283,7 @@ test('a token is rotated in the console: both secrets are listed with figures of
   assert(!server.stderr().includes(body.token));
 });
 
-test('refusals are told with their code, message and client, the last thousand, and those after one', async () => {
+test('refusals are told with their code, message and client, the last thousand, and those after one', async (t) => {
   const { server, store, cookie } = await signInToShared('reader');
   const kiosk = { Authorization: `Bearer ${await storedToken(store, 'kiosk')}` };
   const list = async (after = '') =>
@@ -342,18 +302,34 @@ test('refusals are told with their code, message and client, the last thousand, 
   assert(Math.abs(Date.parse(at) - Date.now()) < 60_000);
   assert.doesNotMatch(JSON.stringify(await list()), /nobody else|ps_/);
 
-  for (let round = 0; round < 6; round += 1)
-    await Promise.all(
-      Array.from({ length: 200 }, () => fetch(server.plantsUrl, { method: 'POST' })),
-    );
+  const { send, reply: next } = await connectRaw(t, server.port);
+  for (let round = 0; round < 6; round += 1) {
+    send(...Array.from({ length: 200 }, () => rawRequest('{')));
+    for (let replies = 0; replies < 200; replies += 1) assert.equal((await next()).status, 400);
+  }
   const last = await until(list, (all) => ofKiosk(all) === undefined && all.length === 1_000);
   const [first, second] = last.slice(-2);
   assert.deepEqual(await list(first?.requestId), [second]);
   assert.equal((await list(`${requestId}`)).length, 1_000);
 });
 
-test('the overview counts creates and refusals, and tells what needs attention', async (t) => {
-  const store = await storePath(t);
+const pageOf = ({ page }: Overview['attention'][number]) => page;
+
+test('the store holds no session that could be used, and neither does the log', async () => {
+  const { server, store, cookie } = own;
+  const secret = secretIn(cookie);
+  using db = new DatabaseSync(store, { readOnly: true });
+  const rows = db.prepare('SELECT hash FROM sessions').all();
+  assert.equal(rows.length, 1);
+  const hash = rows[0]?.['hash'] as Uint8Array;
+  assert.equal(hash.length, 32);
+  assert(!Buffer.from(secret, 'base64url').equals(hash));
+  await server.logged((stderr) => stderr.includes('signed in to the console'));
+  assert(!server.stderr().includes(secret));
+});
+
+test('the overview counts creates and refusals, and tells what needs attention', async () => {
+  const { server, store, cookie } = own;
   const names = ['ended', 'broken', 'sound', 'hasty', 'until-tomorrow'] as const;
   const [ended, broken, sound, hasty] = await Promise.all([
     storedToken(store, 'ended', { validMs: 1 }),
@@ -362,10 +338,6 @@ test('the overview counts creates and refusals, and tells what needs attention',
     storedToken(store, 'hasty', { rate: { perDay: 1, burst: 1 } }),
     storedToken(store, 'until-tomorrow', { validMs: 86_400_000 }),
   ]);
-  const operator = await storedToken(store, 'alice', { role: 'operate' });
-  const begunMs = performance.now();
-  const server = await startServer(t, store, oneThread, { PLANT_STORE_TOKEN: fixedToken });
-  const cookie = await signIn(server, { token: operator });
   const send = (secret: string, plant: unknown) =>
     create(server.plantsUrl, plant as object, { Authorization: `Bearer ${secret}` });
   const sampled = async () =>
@@ -392,7 +364,7 @@ test('the overview counts creates and refusals, and tells what needs attention',
     tallies.map(([what, { total }]) => [what, total]),
     Object.entries({ created: 1, same: 2, taken: 1, refused: 0, failed: 0, all: 4 }),
   );
-  if (performance.now() - begunMs < limits.ops.talliesMs)
+  if (performance.now() - beganMs < limits.ops.talliesMs)
     for (const [what, { total, lastMinute }] of tallies) assert.equal(lastMinute, total, what);
   // A sample that comes late is of more than a second.
   const sumOf = (samples: readonly Sample[], field: 'createdPerSecond' | 'refusedPerSecond') => {
@@ -408,12 +380,8 @@ test('the overview counts creates and refusals, and tells what needs attention',
   );
 });
 
-const pageOf = ({ page }: Overview['attention'][number]) => page;
-
-test('the overview has the store, its count and its last backup, and the configuration has each origin', async (t) => {
-  const flags = [...oneThread, '--body-limit', '2000'];
-  const { server, store, cookie } = await startSignedIn(t, ...flags);
-  await create(server.plantsUrl, { id: 1, name: 'Alder' });
+test('the overview has the store, its count and its last backup, and the configuration has each origin', async () => {
+  const { server, store, cookie } = own;
   const backup = `${store}.backup`;
   await done('backup', backup, ...on(store));
   await create(server.plantsUrl, { id: 2, name: 'Ash' });
@@ -439,4 +407,30 @@ test('the overview has the store, its count and its last backup, and the configu
     { name: 'ops-port', ...port, inForce: new URL(server.opsUrl).port },
   ]);
   assert(!JSON.stringify([overview, body]).includes(fixedToken));
+});
+
+test('who signs in to a second service at the same host stays signed in to the first', async () => {
+  const { server, cookie } = shared;
+  const other = await signIn(own.server, { token: own.token });
+  const both = { cookie: `${cookie}; ${other}` };
+  const { headers } = await ask(own.server, 'DELETE api/session', both);
+  const nameOf = (one: string) => one.split('=')[0];
+  assert.notEqual(nameOf(cookie), nameOf(other), 'one takes the place of the other');
+  assert(headers.get('Set-Cookie')?.startsWith(`${nameOf(other)}=;`));
+  assert.equal((await ask(server, 'GET api/session', { cookie })).status, 200);
+});
+
+test('a session outlives a restart, holds on another server on the same store, and ends after its time', async (t) => {
+  const { server, store, cookie } = own;
+  const other = await startServer(t, store, oneThread);
+  const elsewhere = { cookie: cookieFor(other, secretIn(cookie)) };
+  assert.equal((await ask(other, 'GET api/session', elsewhere)).status, 200);
+  await other.stop();
+  assert.equal(await server.stop(), 0);
+
+  const next = await startServer(t, store, oneThread);
+  const afterwards = { cookie: cookieFor(next, secretIn(cookie)) };
+  assert.equal((await ask(next, 'GET api/session', afterwards)).status, 200);
+  alterStore(store, `UPDATE sessions SET expires_at = ${Date.now()}`);
+  await refused(40150, next, 'GET api/session', afterwards);
 });

@@ -150,22 +150,6 @@ test('40901 is answered when there are as many tokens as there may be', async (t
   assertProvoked(reply, 'tokensTooMany');
 });
 
-test('50000 is answered for a defect, which is logged under the request id that the operator got', async (t) => {
-  const server = await startSignedIn(t);
-  alterStore(server.store, 'ALTER TABLE tokens RENAME TO away');
-  const reply = await exchange(t, server.port, requestOf('GET /api/tokens', [server.cookie]));
-  const requestId = reply.headers.get('x-request-id') ?? '';
-  assert(assertProvoked(reply, 'defect').includes(requestId));
-  await server.logged((stderr) => new RegExp(`${requestId}.*no such table`).test(stderr));
-});
-
-test('50301 is answered when the store cannot be searched', async (t) => {
-  const server = await startSignedIn(t);
-  alterStore(server.store, 'PRAGMA user_version = 99');
-  const reply = await exchange(t, server.port, requestOf('GET /api/plants', [server.cookie]));
-  assertProvoked(reply, 'storeUnavailable');
-});
-
 test('40955 is answered while another backup runs', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'plant-store-backups-'));
   t.after(() => rm(folder, { recursive: true }));
@@ -176,30 +160,51 @@ test('40955 is answered while another backup runs', async (t) => {
   assertProvoked(await backUp(), 'jobUnderWay');
 });
 
+test('40800 is answered to a request that does not arrive in time, and a connection without a request is closed', async () => {
+  assert.equal(await idle.closed(), '');
+  assertProvoked(await slow.reply(), 'requestTimeout');
+  assert.equal(await slow.closed(), '');
+});
+
+test('a HEAD has the header fields of a GET, and the connection goes on', async (t: TestContext) => {
+  for (const path of ['/', '/livez', '/nothing']) {
+    const connection = await connectRaw(t, shared.port);
+    connection.send(requestOf(`HEAD ${path}`), requestOf(`GET ${path}`));
+    const [head, get] = [await connection.reply('HEAD'), await connection.reply()];
+    assert.equal(head.status, get.status);
+    assert.equal(head.headers.get('content-length'), `${get.body.length}`, path);
+  }
+});
+
+test('50000 is answered for a defect, which is logged under the request id that the operator got', async (t) => {
+  alterStore(shared.store, 'ALTER TABLE tokens RENAME TO away');
+  const reply = await exchange(t, shared.port, requestOf('GET /api/tokens', [cookie]));
+  const requestId = reply.headers.get('x-request-id') ?? '';
+  assert(assertProvoked(reply, 'defect').includes(requestId));
+  await shared.logged((stderr) => new RegExp(`${requestId}.*no such table`).test(stderr));
+  alterStore(shared.store, 'ALTER TABLE away RENAME TO tokens');
+});
+
+test('50301 is answered when the store cannot be searched', async (t) => {
+  alterStore(shared.store, 'PRAGMA user_version = 99');
+  const reply = await exchange(t, shared.port, requestOf('GET /api/plants', [cookie]));
+  assertProvoked(reply, 'storeUnavailable');
+});
+
 test('a service that stops ends idle connections of operators at once, and answers 50302 to a request that ends then', async (t) => {
-  const server = await startServerOnNewStore(t, ...oneThread);
-  const [idle, late] = await Promise.all([
-    connectRaw(t, portOf(server)),
-    connectRaw(t, portOf(server)),
-  ]);
+  const [idle, late] = await Promise.all([connectRaw(t, shared.port), connectRaw(t, shared.port)]);
   const request = requestOf('GET /livez');
   idle.send(request);
   assert.equal((await idle.reply()).status, 200);
   late.send(request, request.slice(0, 30));
   assert.equal((await late.reply()).status, 200);
 
-  const stopped = server.stop();
+  const stopped = shared.stop();
   assert.equal(await idle.closed(), '');
   late.send(request.slice(30));
 
   assertProvoked(await late.reply(), 'shuttingDown');
   assert.equal(await stopped, 0);
-});
-
-test('40800 is answered to a request that does not arrive in time, and a connection without a request is closed', async () => {
-  assert.equal(await idle.closed(), '');
-  assertProvoked(await slow.reply(), 'requestTimeout');
-  assert.equal(await slow.closed(), '');
 });
 
 /** A number, once here, stays and keeps its meaning. */
@@ -247,14 +252,4 @@ test('every code of the operators has been provoked', () => {
     (name) => !provoked.has(name),
   );
   assert.deepEqual(never, []);
-});
-
-test('a HEAD has the header fields of a GET, and the connection goes on', async (t: TestContext) => {
-  for (const path of ['/', '/livez', '/nothing']) {
-    const connection = await connectRaw(t, shared.port);
-    connection.send(requestOf(`HEAD ${path}`), requestOf(`GET ${path}`));
-    const [head, get] = [await connection.reply('HEAD'), await connection.reply()];
-    assert.equal(head.status, get.status);
-    assert.equal(head.headers.get('content-length'), `${get.body.length}`, path);
-  }
 });

@@ -84,9 +84,9 @@ test('who signs in at one node is known at the other, finds plants and makes tok
 });
 
 test('while the database is down, operators are told so at once, and the metrics have what the process knows; the log has a line of its begin and one of its end', async (t) => {
-  const { own, node, operator } = await onOwnServer(t);
+  const { node, operator } = await signedIn(t);
 
-  await own.kill();
+  await server.kill();
 
   assert.equal((await refusalOf(node)).error, 50301);
   await assertAway(
@@ -99,7 +99,7 @@ test('while the database is down, operators are told so at once, and the metrics
     () => refusalOf(node),
     ({ message }) => message.startsWith('The token cannot be checked now'),
   );
-  await own.start();
+  await server.start();
   await untilReady(node);
   assert.equal((await ask(node, 'GET api/overview', operator)).status, 200);
   await node.logged((log) => log.includes('creates are stored again after '));
@@ -135,22 +135,21 @@ test('neither the reply to a failed create nor the log quotes a plant, also if a
 });
 
 test('while the database hangs, operators are answered within seconds', async (t) => {
-  const { own, node, operator } = await onOwnServer(t);
-  own.pause();
+  const { node, operator } = await signedIn(t);
+  server.pause();
   await assertAway(node, operator, /the last stored test write was \d+\.\d s ago$/);
-  own.resume();
+  server.resume();
   await untilReady(node);
 });
 
 /** A node that is ready, with an operator who has signed in. */
-async function onOwnServer(t: TestContext, ...args: string[]) {
-  const own = await startPostgres(t);
-  const url = withPassword(await own.makeDatabase());
-  const node = await startServer(t, url, [...oneThread, ...args]);
+async function signedIn(t: TestContext) {
+  const url = withPassword(await server.makeDatabase());
+  const node = await startServer(t, url, oneThread);
   const token = await storedToken(url, 'alice', { role: 'operate' });
   const operator = { cookie: await signIn(node, { token }) };
   await untilReady(node);
-  return { own, node, operator };
+  return { node, operator };
 }
 
 async function assertAway(node: RunningServer, operator: Asked, says: RegExp): Promise<void> {

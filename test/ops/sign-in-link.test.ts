@@ -6,7 +6,7 @@ import { limits } from '../../src/limits.ts';
 import { engineOf } from '../../src/store/engines.ts';
 import { makeSignInLink } from '../../src/tokens/sessions.ts';
 import { ask, cookieOf } from '../helpers/operators.ts';
-import { startPostgres } from '../helpers/postgres.ts';
+import { sharedPostgres } from '../helpers/postgres.ts';
 import { oneThread, startServer, storePath, storeText } from '../helpers/program.ts';
 import { done, doneRecords, on } from '../helpers/run-here.ts';
 
@@ -14,7 +14,7 @@ const { signInLinkMs } = limits.access;
 
 const stores = {
   SQLite: await storePath({ after }),
-  PostgreSQL: await (await startPostgres({ after })).makeDatabase(),
+  PostgreSQL: await (await sharedPostgres({ after })).makeDatabase(),
 };
 const servers = await Promise.all(
   Object.values(stores).map((store) => startServer({ after }, store, oneThread)),

@@ -23,6 +23,7 @@ import {
   assertRefusal,
   connectRaw,
   describeRequest,
+  type RawConnection,
   rawRequest,
   sendAndWaitUntilRead,
 } from '../helpers/raw.ts';
@@ -36,17 +37,15 @@ const drainForever = withLimits({ service: { drainMs: 3_600_000 } });
 
 const alder = '{"id":1,"name":"Alder"}';
 const expectContinue = { fields: { Expect: '100-continue' } };
+const { interruptAgainMs } = limits.service;
+const plantOf = (id: number) => `{"id":${id},"name":"Alder"}`;
+const createOf = (id: number) => rawRequest(plantOf(id));
 
 /**
- * Sends the signal and returns once new connections are refused, and the one thread says on open
- * ones that a reply is the last.
+ * Returns once new connections are refused, and the one thread says on open ones that a reply is
+ * the last.
  */
-async function signalled(t: TestContext, { child, port }: RunningServer): Promise<void> {
-  const open = await connectRaw(t, port);
-  // Once it has been answered, it has been accepted, and closing the port does not reset it.
-  open.send(describeRequest);
-  await open.reply();
-  child.kill('SIGTERM');
+async function untilDraining(port: number, open: RawConnection): Promise<void> {
   for (;;) {
     const socket = connect({ port, host: '127.0.0.1' });
     const outcome = await new Promise((resolve) =>
@@ -58,6 +57,14 @@ async function signalled(t: TestContext, { child, port }: RunningServer): Promis
   }
   do open.send(describeRequest);
   while ((await open.reply()).headers.get('connection') !== 'close');
+}
+
+/** A connection that has been accepted: closing the port does not reset it. */
+async function openConnection(t: TestContext, port: number): Promise<RawConnection> {
+  const open = await connectRaw(t, port);
+  open.send(describeRequest);
+  await open.reply();
+  return open;
 }
 
 async function exitCode({ child }: RunningServer): Promise<number | null> {
@@ -84,75 +91,108 @@ async function start(t: TestContext, variables = drainForever, ...args: string[]
   return { store, server: await startServer(t, store, [...oneThread, ...args], variables) };
 }
 
-/**
- * The one create of the test was answered and stored, its connection closed, and the server ended
- * well.
- */
-async function assertStoredAndStopped(
-  client: Awaited<ReturnType<typeof connectRaw>>,
-  server: RunningServer,
-  store: string,
-): Promise<void> {
-  const { status, body, headers } = await client.reply();
-  assert.deepEqual([status, body, headers.get('connection')], [200, '{"name":"Alder"}', 'close']);
-  assert.equal(await client.closed(), '');
+/** What a client has done before the signal, what it does after it, and the replies to its requests. */
+interface Client {
+  before?(client: RawConnection, id: number): Promise<unknown>;
+  after?(client: RawConnection, id: number): void;
+  readonly replies?: number;
+}
+
+const headBytes = rawRequest(plantOf(10), expectContinue).length - plantOf(10).length;
+
+/** Each has ten ids of two digits for itself. */
+const clients: Readonly<Record<string, Client>> = {
+  'that has sent nothing': {},
+  'whose connection is idle after a request': {
+    async before(client) {
+      client.send(describeRequest);
+      assert.equal((await client.reply()).headers.get('connection'), 'keep-alive');
+    },
+  },
+  'that sends a create on an open connection': {
+    before: (client) => sendAndWaitUntilRead(client),
+    after: (client, id) => client.send(createOf(id)),
+    replies: 1,
+  },
+  'that sends the body of a create': {
+    async before(client, id) {
+      client.send(rawRequest(plantOf(id), expectContinue).subarray(0, headBytes));
+      assert.equal((await client.reply()).status, 100);
+      client.send(plantOf(id).slice(0, 10));
+    },
+    after: (client, id) => client.send(plantOf(id).slice(10)),
+    replies: 1,
+  },
+  'with a create that waits for its commit': {
+    before: (client, id) => sendAndWaitUntilRead(client, createOf(id)),
+    replies: 1,
+  },
+  'with two creates that wait for their commit': {
+    before: (client, id) => sendAndWaitUntilRead(client, createOf(id), createOf(id + 1)),
+    replies: 2,
+  },
+  'whose second reply is ready before the first': {
+    before: (client, id) => sendAndWaitUntilRead(client, createOf(id), describeRequest),
+    replies: 2,
+  },
+};
+
+test('at SIGTERM, however often it comes, each client gets the replies to what it has begun and to one more create, all of that is stored, and each connection is closed', async (t) => {
+  const limits = { service: { drainMs: 3_600_000 }, http: { drainIdleMs: 2_000 } };
+  const { store, server } = await start(t, withLimits(limits), '--commit-timeout', '60s');
+  const { child, port, opsUrl } = server;
+  for (const signal of ['SIGHUP', 'SIGUSR1', 'SIGUSR2'] as const) {
+    child.kill(signal);
+    // The thread that answers operators is the one that gets signals.
+    assert.equal((await fetch(`${opsUrl}livez`)).status, 200);
+  }
+  while ((await fetch(`${opsUrl}readyz`)).status !== 200) await pause();
+  const lock = lockStore(t, store);
+  const present = await Promise.all(
+    Object.entries(clients).map(async ([what, client], index) => {
+      const [connection, id] = [await connectRaw(t, port), 10 * (index + 1)];
+      await client.before?.(connection, id);
+      return { ...client, what, connection, id };
+    }),
+  );
+  const open = await openConnection(t, port);
+  child.kill('SIGSTOP');
+  // These wait to be accepted.
+  const waiting = await Promise.all(Array.from({ length: 20 }, () => connectRaw(t, port)));
+  for (const [index, connection] of waiting.entries()) connection.send(createOf(200 + index));
+
+  const startedMs = performance.now();
+  child.kill('SIGTERM');
+  child.kill('SIGCONT');
+  await untilDraining(port, open);
+  for (const { after, connection, id } of present) after?.(connection, id);
+  const readiness = await fetch(`${opsUrl}readyz`);
+  const { checks } = (await readiness.json()) as { checks: { name: string; ok: boolean }[] };
+  const failing = checks.filter(({ ok }) => !ok).map(({ name }) => name);
+  assert.deepEqual([readiness.status, failing], [503, ['service']]);
+  assert.equal((await fetch(`${opsUrl}livez`)).status, 200);
+  while (performance.now() - startedMs < 1.2 * interruptAgainMs) {
+    child.kill('SIGTERM');
+    await pause();
+  }
+  lock.release();
+
+  for (const { what, connection, replies = 0 } of present) {
+    for (let count = 1; count <= replies; count += 1) {
+      const { status, headers } = await connection.reply();
+      const last = count === replies ? 'close' : 'keep-alive';
+      assert.deepEqual([status, headers.get('connection')], [200, last], what);
+    }
+    assert.equal(await connection.closed(), '', what);
+  }
+  for (const connection of waiting) assert.equal((await connection.reply()).status, 200);
   assert.equal(await exitCode(server), 0);
-  assert.deepEqual(storedPlants(store), [[1n, 'Alder', null]]);
-}
-
-for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-  test(`${signal} ends an idle server with exit code 0, and the log is back in the one file of the store`, async (t) => {
-    const store = await storePath(t);
-    const server = await startServer(t, store);
-    assert.equal((await create(server.plantsUrl, alder)).status, 200);
-    assert(existsSync(`${store}-wal`));
-
-    assert.equal(await server.stop(signal), 0);
-
-    assert.match(server.stderr(), new RegExp(`"signal":"${signal}".*"stopping".*"stopped"`, 's'));
-    assert.equal(existsSync(`${store}-wal`), false);
-    assert.equal(existsSync(`${store}-shm`), false);
-    assert.deepEqual(storedPlants(store), [[1n, 'Alder', null]]);
-  });
-}
-
-test('idle connections, used or not, are closed at SIGTERM without waiting for the drain limit', async (t) => {
-  const { server } = await start(t);
-  const silent = await connectRaw(t, server.port);
-  const used = await connectRaw(t, server.port);
-  used.send(rawRequest(alder));
-  const reply = await used.reply();
-  assert.deepEqual([reply.status, reply.headers.get('connection')], [200, 'keep-alive']);
-
-  assert.equal(await server.stop(), 0);
-
-  assert.deepEqual([await silent.closed(), await used.closed()], ['', '']);
-});
-
-test('a create whose body arrives after SIGTERM is stored and answered 200', async (t) => {
-  const { store, server } = await start(t);
-  const client = await connectRaw(t, server.port);
-  const request = rawRequest(alder, expectContinue);
-  const headBytes = request.length - alder.length;
-  client.send(request.subarray(0, headBytes));
-  assert.equal((await client.reply()).status, 100);
-  client.send(request.subarray(headBytes, headBytes + 10));
-
-  await signalled(t, server);
-  client.send(request.subarray(headBytes + 10));
-
-  await assertStoredAndStopped(client, server, store);
-});
-
-test('a connection that is open at SIGTERM serves one more create and is closed, so that no client meets a closed one', async (t) => {
-  const { store, server } = await start(t);
-  const client = await connectRaw(t, server.port);
-  await sendAndWaitUntilRead(client);
-
-  await signalled(t, server);
-  client.send(rawRequest(alder));
-
-  await assertStoredAndStopped(client, server, store);
+  assert.match(server.stderr(), /"signal":"SIGTERM".*"stopping".*"stopped"/s);
+  assert.doesNotMatch(server.stderr(), /Debugger/);
+  for (const file of [`${store}-wal`, `${store}-shm`]) assert.equal(existsSync(file), false);
+  const ids = storedPlants(store).map(([id]) => Number(id));
+  const accepted = Array.from({ length: 20 }, (_, index) => 200 + index);
+  assert.deepEqual(ids, [30, 40, 50, 60, 61, 70, ...accepted]);
 });
 
 test('beside a service that has taken the port over, a client that pauses finishes on its connection', async (t) => {
@@ -169,47 +209,29 @@ test('beside a service that has taken the port over, a client that pauses finish
   assert.equal((await create(next.plantsUrl, alder)).status, 200);
   client.send(rawRequest(alder));
 
-  await assertStoredAndStopped(client, server, store);
-});
-
-test('connections that wait to be accepted at SIGTERM serve one create each', async (t) => {
-  const { server } = await start(t);
-  server.child.kill('SIGSTOP');
-  const ids = Array.from({ length: 20 }, (_, index) => 1 + index);
-  const clients = await Promise.all(ids.map(() => connectRaw(t, server.port)));
-  for (const [index, client] of clients.entries())
-    client.send(rawRequest(`{"id":${ids[index]},"name":"Alder"}`));
-
-  server.child.kill('SIGTERM');
-  server.child.kill('SIGCONT');
-
-  for (const client of clients) assert.equal((await client.reply()).status, 200);
+  const { status, headers } = await client.reply();
+  assert.deepEqual([status, headers.get('connection')], [200, 'close']);
+  assert.equal(await client.closed(), '');
   assert.equal(await exitCode(server), 0);
 });
 
-test('a client that never finishes its request is cut after the time to stop, and the exit code is 0', async (t) => {
-  const { store, server } = await start(t, withLimits({ service: { drainMs: 300 } }));
-  const client = await connectRaw(t, server.port);
-  const request = rawRequest(alder, expectContinue);
-  client.send(request.subarray(0, -alder.length));
-  assert.equal((await client.reply()).status, 100);
-  client.send(alder.slice(0, -1));
+test('at SIGINT, neither a client that never finishes its request nor a store that another process keeps locked holds up the end', async (t) => {
+  const limits = withLimits({ service: { drainMs: 1_000 } });
+  const { store, server, client, lock } = await startWithWaitingCreate(
+    t,
+    limits,
+    ...['--commit-timeout', '500ms'],
+  );
+  const endless = await connectRaw(t, server.port);
+  endless.send(rawRequest(alder, expectContinue).subarray(0, -alder.length));
+  assert.equal((await endless.reply()).status, 100);
+  endless.send(alder.slice(0, -1));
 
-  assert.equal(await server.stop(), 0);
-
-  assert.equal(await client.closed(), '');
-  assert.match(server.stderr(), /"stopped"/);
-  assert.deepEqual(storedPlants(store), []);
-});
-
-test('a store that another process keeps locked does not hold up the end: the create is answered 50301', async (t) => {
-  const flags = ['--commit-timeout', '500ms'];
-  const { store, server, lock, client } = await startWithWaitingCreate(t, drainForever, ...flags);
-
-  assert.equal(await server.stop(), 0);
+  assert.equal(await server.stop('SIGINT'), 0);
 
   assertRefusal(await client.reply(), 'storeUnavailable');
-  assert.equal(await client.closed(), '');
+  assert.deepEqual([await client.closed(), await endless.closed()], ['', '']);
+  assert.match(server.stderr(), /"signal":"SIGINT".*"stopping".*"stopped"/s);
   lock.release();
   assert.deepEqual(storedPlants(store), []);
 });
@@ -225,21 +247,6 @@ async function startWithWaitingCreate(t: TestContext, variables = drainForever, 
   await sendAndWaitUntilRead(client, rawRequest(alder));
   return { store, server, lock, client };
 }
-
-test('a create that waits for its commit at SIGTERM is answered 200 when it is stored, however late SIGTERM is repeated, and its connection closes', async (t) => {
-  const { store, server, lock, client } = await startWithWaitingCreate(t);
-  const startedMs = performance.now();
-  server.child.kill('SIGTERM');
-  await server.logged((stderr) => stderr.includes('"stopping"'));
-
-  while (performance.now() - startedMs < 1.2 * limits.service.interruptAgainMs) {
-    server.child.kill('SIGTERM');
-    await pause();
-  }
-  lock.release();
-
-  await assertStoredAndStopped(client, server, store);
-});
 
 for (const [what, kill, exitCode] of [
   ['SIGTERM to the process group of', (pid: number) => process.kill(-pid, 'SIGTERM'), 0],
@@ -262,18 +269,6 @@ for (const [what, kill, exitCode] of [
     assert.match(server.stderr(), /"stopped"/);
     assert.deepEqual(storedPlants(store), [[1n, 'Alder', null]]);
   });
-
-test('SIGHUP, SIGUSR1 and SIGUSR2 neither end a service without certificates nor open a debugger', async (t) => {
-  const server = await startServer(t, await storePath(t), oneThread);
-  for (const signal of ['SIGHUP', 'SIGUSR1', 'SIGUSR2'] as const) {
-    server.child.kill(signal);
-    // The thread that answers operators is the one that gets signals.
-    assert.equal((await fetch(`${server.opsUrl}livez`)).status, 200);
-  }
-  assert.equal((await create(server.plantsUrl, alder)).status, 200);
-  assert.equal(await server.stop(), 0);
-  assert.doesNotMatch(server.stderr(), /Debugger/);
-});
 
 test('while no name server answers, plants are stored, even if the pool for syncs is set to one thread, and the service stops', async (t) => {
   const folder = await temporaryFolder(t);
@@ -323,9 +318,11 @@ test('the end of its terminal stops a service with a drain', async (t) => {
 
 test('SIGINT a moment after the first signal ends the server at once by this signal', async (t) => {
   const { server } = await startWithWaitingCreate(t, drainForever, '--commit-timeout', '1d');
-  await signalled(t, server);
-
+  const open = await openConnection(t, server.port);
   const { child } = server;
+  child.kill('SIGTERM');
+  await untilDraining(server.port, open);
+
   while (child.exitCode === null && child.signalCode === null) {
     child.kill('SIGINT');
     await pause();

@@ -258,10 +258,13 @@ describe('a store that this user may not use', { skip: checkoutIsClosed }, () =>
   const closed: Readonly<
     Record<string, (folder: string) => readonly [path: string, says: string]>
   > = {
-    'because of its folder': (folder) => [folder, `may not look into the folder ${folder};`],
+    'because of its folder': (folder) => [
+      folder,
+      `EACCES: permission denied, stat '${folder}/plants\\.db'`,
+    ],
     'because of its file': (folder) => [
       join(folder, 'plants.db'),
-      `may not read( and write)? ${folder}/plants\\.db;`,
+      `EACCES: permission denied, (access|open) '${folder}/plants\\.db'`,
     ],
   };
   for (const [what, close] of Object.entries(closed)) {
@@ -275,12 +278,11 @@ describe('a store that this user may not use', { skip: checkoutIsClosed }, () =>
       for (const name of readdirSync(folder)) chmodSync(join(folder, name), 0o666);
       const [path, says] = close(folder);
       chmodSync(path, 0);
-      const wayOut =
-        '(run this as the user that owns it \\(uid 0\\), or let this user do that|change its mode with chmod), or choose';
-      const line = new RegExp(`cannot open the store at ${store}: the user \\S+ ${says} ${wayOut}`);
+      const wayOut = 'the user \\d+ must be able to read and write there';
+      const line = new RegExp(`cannot open the store at ${store}: ${says}; ${wayOut}`);
       assertOneLine(asUser('plants', 'count', '--store', `sqlite:${store}`), 1, line);
       const ended = asUser('serve', '--port', '0', '--store', `sqlite:${store}`);
-      assert.match(ended.stderr, new RegExp(`: the user \\S+ ${says}`));
+      assert.match(ended.stderr, new RegExp(`: ${says}`));
       assert.equal(ended.code, 1);
       chmodSync(folder, 0o700);
     });

@@ -50,7 +50,7 @@ async function openAccess(t: TestContext, endedLookupMs = patientMs) {
   /** @returns the name under which the token is refused */
   async function refused(token: string): Promise<string | undefined> {
     const found = await access.authenticateAgain(token, `Bearer ${token}`);
-    if ('sender' in found) return found.sender.name;
+    if (found instanceof Tally) return found.name;
     assert(found instanceof Refusal && found.problem === 'tokenInvalid');
     return undefined;
   }
@@ -66,7 +66,7 @@ test('a revoked and an expired token are refused with their names, and are neith
   assert.equal(lookedUp, 3);
 
   for (const token of tokens) {
-    assert.equal(access.authenticate(token, `Bearer ${token}`), 'unknown');
+    assert.equal(access.authenticate(token, `Bearer ${token}`), undefined);
     assert.equal(access.recall(`Bearer ${token}`), undefined);
   }
   await access[Symbol.asyncDispose]();

@@ -35,7 +35,7 @@ test('a thread that is too busy for its timers still reads the tokens again, whe
 
   t.mock.timers.reset();
   busyFor(limits.access.staleMs + 1);
-  assert.equal(authenticate(), 'unknown');
+  assert.equal(authenticate(), undefined);
   const again = await access.authenticateAgain(token, `Bearer ${token}`);
   assert('name' in again && again.name === 'my-app');
 
@@ -43,7 +43,7 @@ test('a thread that is too busy for its timers still reads the tokens again, whe
   busyFor(limits.access.refreshMs + 1);
   authenticate();
   await new Promise(setImmediate);
-  assert.equal(authenticate(), 'unknown');
+  assert.equal(authenticate(), undefined);
 });
 
 test('a token that is new is found by a read for it, and a token of another form needs no read', async (t) => {
@@ -92,7 +92,7 @@ test('a token whose hash has only its first half in common with a stored hash is
   } as const;
   assert.equal(await store.createToken(made, 1), 'created');
   await using access = await openTokens(store);
-  assert.equal(access.authenticate(token, `Bearer ${token}`), 'unknown');
+  assert.equal(access.authenticate(token, `Bearer ${token}`), undefined);
 });
 
 test('the two secrets of a rotated token share one bucket, and the secret before ends with the grace', async (t) => {
@@ -121,7 +121,7 @@ test('the two secrets of a rotated token share one bucket, and the secret before
   assert.deepEqual(found, [undefined, undefined, undefined, 'rateLimited', 'rateLimited']);
 
   nowMs += 1_000;
-  assert.equal(access.authenticate(old.token, ''), 'unknown');
+  assert.equal(access.authenticate(old.token, ''), undefined);
   assert.equal(access.recall(`Bearer ${old.token}`), undefined);
   assert.equal(caller(next).id, other.id);
 });

@@ -3,14 +3,14 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, type TestContext, test } from 'node:test';
 import pg from 'pg';
-import { startPostgres } from '../helpers/postgres.ts';
+import { nameOfDatabase, sharedPostgres } from '../helpers/postgres.ts';
 import { makeStore } from '../helpers/postgres-connection.ts';
 import { untilRow } from '../helpers/postgres-pair.ts';
 import { create, oneThread, startServer, temporaryFolder } from '../helpers/program.ts';
 import { done, doneRecords, on } from '../helpers/run-here.ts';
 import { underWay } from '../helpers/under-way.ts';
 
-const server = await startPostgres({ after });
+const server = await sharedPostgres({ after });
 
 /** Starts a node in a folder; resolves when it is ready. */
 async function startNode(t: TestContext, url: string, folder: string) {
@@ -27,7 +27,8 @@ async function atOnce<T>(url: string, start: () => Promise<T>): Promise<T> {
   await client.query('BEGIN');
   await client.query('SELECT * FROM plant_store FOR UPDATE');
   const started = underWay(start());
-  const waiting = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+  const waiting = `SELECT FROM pg_stat_activity
+    WHERE wait_event_type = 'Lock' AND datname = '${nameOfDatabase(url)}'`;
   await untilRow(server, `${waiting} HAVING count(*) = 2`);
   await client.query('COMMIT');
   await client.end();

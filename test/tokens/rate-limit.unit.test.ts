@@ -8,7 +8,7 @@ import { rateLimiterIn, rateLimitMemory } from '../../src/tokens/rate-limit.ts';
 function taken(limiter: ReturnType<typeof rateLimiterIn>, id: number, text: string) {
   const typed = rate(text);
   let creates = 0;
-  while (limiter.take(id, typed) === 0) creates += 1;
+  while (limiter.tryTake(id, typed) === 0) creates += 1;
   return creates;
 }
 
@@ -29,10 +29,10 @@ test('a bucket fills again at its rate', () => {
 test('more tokens than there are slots are still served, and no bucket is lost that is in use', () => {
   const limiter = rateLimiterIn(rateLimitMemory());
   const rate = { perDay: 1, burst: 1 };
-  assert.equal(limiter.take(1, rate), 0);
-  for (let id = 2; id < 10_000; id += 1) assert.equal(limiter.take(id, rate), 0, `${id}`);
-  assert(limiter.take(1, rate) > 0);
-  for (let id = 10_000; id < 100_000; id += 1) assert.equal(limiter.take(id, rate), 0, `${id}`);
+  assert.equal(limiter.tryTake(1, rate), 0);
+  for (let id = 2; id < 10_000; id += 1) assert.equal(limiter.tryTake(id, rate), 0, `${id}`);
+  assert(limiter.tryTake(1, rate) > 0);
+  for (let id = 10_000; id < 100_000; id += 1) assert.equal(limiter.tryTake(id, rate), 0, `${id}`);
 });
 
 test('a rate is printed in the shortest form that can be typed again', () => {

@@ -1,62 +1,26 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { copyFileSync, existsSync, watch } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
-import { text } from 'node:stream/consumers';
+import { copyFileSync, existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { withLimits } from '../helpers/faults.ts';
-import { keepCreating } from '../helpers/load.ts';
-import { pause } from '../helpers/pause.ts';
-import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
-import {
-  type Owner,
-  oneThread,
-  runProgram,
-  startProgram,
-  startServer,
-  storePath,
-  temporaryFolder,
-} from '../helpers/program.ts';
-import { done, doneJson, failed, on, refused, runHere } from '../helpers/run-here.ts';
+import { runProgram, temporaryFolder } from '../helpers/program.ts';
+import { done, failed, on, refused, runHere } from '../helpers/run-here.ts';
 import { addPlants, alterStore, makeStore } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
-import { underWay } from '../helpers/under-way.ts';
+import {
+  argsOf,
+  assertSameContent,
+  copied,
+  countOf,
+  emptyDatabase,
+  fileOf,
+  inDatabase,
+  newFile,
+  server,
+} from './copies.ts';
 
 const commonPlants = fileURLToPath(new URL('../data/common-plants.ndjson', import.meta.url));
-const server = await startPostgres({ after });
-const emptied = await server.makeDatabase();
-
-/** For one test at a time. As empty as a new one, which would take three times as long. */
-async function emptyDatabase(): Promise<string> {
-  await server.query('DROP SCHEMA public CASCADE; CREATE SCHEMA public', nameOfDatabase(emptied));
-  return emptied;
-}
-
-const inDatabase = (sql: string) => server.query(sql, nameOfDatabase(emptied));
-
-/** A store that can be named with `--store`. */
-const newFile = async (t: Owner) => `sqlite:${await storePath(t)}`;
-const fileOf = (store: string) => store.replace('sqlite:', '');
-
-const argsOf = (from: string, to: string, ...flags: string[]) => [...['copy', from, to], ...flags];
-const copied = (from: string, to: string) => doneJson(...argsOf(from, to));
-
-/** Both files hold the same plants and tokens, with every column. */
-function assertSameContent(one: string, other: string): void {
-  using db = new DatabaseSync(fileOf(one), { readOnly: true });
-  db.prepare('ATTACH ? AS other').run(fileOf(other));
-  for (const table of ['plants', 'tokens']) {
-    const [here, there] = [`SELECT * FROM main.${table}`, `SELECT * FROM other.${table}`];
-    for (const difference of [`${here} EXCEPT ${there}`, `${there} EXCEPT ${here}`]) {
-      const rows = db.prepare(difference);
-      rows.setReadBigInts(true);
-      assert.deepEqual(rows.all(), []);
-    }
-  }
-}
-
 /**
  * Plants by three tokens, one of them revoked, by import and by the token of the environment; some
  * of them are hard to keep.
@@ -84,22 +48,6 @@ async function variedStore(t: TestContext): Promise<string> {
   const store = await newFile(t);
   copyFileSync(fileOf(varied), fileOf(store));
   return store;
-}
-
-/** How many plants there are by now, in a store that may be just being made. */
-async function countOf(store: string): Promise<number> {
-  const sql = 'SELECT count(*) AS n FROM plants';
-  try {
-    if (store === emptied) return Number((await inDatabase(sql))[0]?.['n']);
-    using db = new DatabaseSync(fileOf(store), { readOnly: true, timeout: 5_000 });
-    return Number(db.prepare(sql).get()?.['n']);
-  } catch (error) {
-    assert.match(
-      (error as Error).message,
-      /no such table|unable to open|relation "plants" does not exist/,
-    );
-    return 0;
-  }
 }
 
 test('a store goes to PostgreSQL and back with every id, name, tag, time and token as it was', async (t) => {
@@ -184,70 +132,6 @@ test('a copy names nobody as the creator of a plant whose subject was forgotten'
   }
 });
 
-test('a copy that is killed is taken up by the next one, in both directions', async (t) => {
-  const plants = 50_000;
-  const [source, database, back] = [await newFile(t), await emptyDatabase(), await newFile(t)];
-  makeStore(fileOf(source), plants);
-  for (const [from, to] of [
-    [source, database],
-    [database, back],
-  ] as const) {
-    const child = startProgram(argsOf(from, to));
-    const exit = once(child, 'exit');
-    while ((await countOf(to)) === 0) {
-      assert.equal(child.exitCode, null);
-      await pause();
-    }
-    child.kill('SIGKILL');
-    await exit;
-    const stored = await countOf(to);
-    assert(stored > 0 && stored < plants, `${stored} plants`);
-    const { created, same, source: of, target } = await copied(from, to);
-    // What the killed one had sent to the database may be committed after its end.
-    assert(same >= stored, `${same} of ${stored} plants`);
-    assert.deepEqual([created + same, target.plants], [plants, plants]);
-    assert.deepEqual(target, of);
-  }
-});
-
-test('a copy goes on when the database that it writes to is restarted', async (t) => {
-  const [source, database] = [await newFile(t), await emptyDatabase()];
-  makeStore(fileOf(source));
-  await copied(source, database);
-  // Several transactions, as `limits.store.snapshotPagePlants` has it.
-  addPlants(fileOf(source), 40_000);
-  await inDatabase(
-    `CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.3); RETURN NULL; END $$;
-     CREATE TRIGGER waiting AFTER INSERT ON plants EXECUTE FUNCTION wait()`,
-  );
-  const copying = underWay(copied(source, database));
-  while ((await countOf(database)) === 0) await pause();
-  await server.stop('immediate');
-  await server.start();
-  const { created, same, target } = await copying;
-  // Plants of a transaction whose outcome was lost count as having been there.
-  assert.deepEqual([target.plants, created + same], [40_000, 40_000]);
-});
-
-test('while the source takes creates, a copy has all that were acknowledged before it, and a last one after the stop the rest', async (t) => {
-  const [source, database] = [await newFile(t), await emptyDatabase()];
-  const { plantsUrl, stop } = await startServer(t, fileOf(source), oneThread);
-  const load = keepCreating(plantsUrl);
-  await load.acknowledgedMore(100);
-  const before = [...load.acknowledged];
-  const { created } = await copied(source, database);
-  const stored = new Set((await inDatabase('SELECT id FROM plants')).map(({ id }) => `${id}`));
-  assert.equal(stored.size, created);
-  assert.deepEqual(
-    before.filter((id) => !stored.has(`${id}`)),
-    [],
-  );
-  await load.stop();
-  assert.equal(await stop(), 0);
-  const { same, target } = await copied(source, database);
-  assert.deepEqual([same, target.plants], [created, load.acknowledged.length]);
-});
-
 test('what the target has under the same ids is not overwritten, what only it has is told, and all else is copied', async (t) => {
   const [source, database] = [await variedStore(t), await emptyDatabase()];
   await copied(source, database);
@@ -320,22 +204,4 @@ test('a copy needs two stores, the first of which is there', async (t) => {
     [['copy', file, 'plants.db'], /: TO must be sqlite:PATH/],
   ] as const)
     failed(await runHere(args), says, 2);
-});
-
-test('a copy that is interrupted says what was done and how to go on, and ends by the signal', async (t) => {
-  const [source, target] = [await newFile(t), await newFile(t)];
-  makeStore(fileOf(source), 150_000);
-  const appeared = Promise.withResolvers<void>();
-  const watcher = watch(dirname(fileOf(target)), () => appeared.resolve());
-  const child = startProgram(argsOf(source, target));
-  t.after(() => child.kill('SIGKILL'));
-  const ended = Promise.all([text(child.stderr), once(child, 'exit')]);
-  await appeared.promise;
-  watcher.close();
-  child.kill('SIGINT');
-  const [stderr] = await ended;
-  assert.equal(child.signalCode, 'SIGINT', stderr);
-  assert.match(stderr, /^plant-store: SIGINT has stopped the copy .*; run it again to go on$/m);
-  await copied(source, target);
-  assertSameContent(target, source);
 });

@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import { readJson } from '../../contract/json.ts';
+import { isJsonInUtf8 } from '../../contract/media-type.ts';
 import { type OperatorProblemName, operatorProblems } from '../../contract/operator-problems.ts';
 import { errorText, type Problem } from '../../contract/problems.ts';
-import { isJsonInUtf8 } from '../../http/content-headers.ts';
 import type { Answer, Handler, OperatorRequest } from '../answer.ts';
 
 const json = { 'Content-Type': 'application/json' };

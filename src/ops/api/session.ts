@@ -46,7 +46,7 @@ export function signIn({ sessions, log, newToken, newLink }: SignInSources): Han
   } as const;
 
   function refuseGuess(guessed: keyof typeof guesses): Answer {
-    const waitMs = guessing.take(0, guessRate);
+    const waitMs = guessing.tryTake(0, guessRate);
     if (waitMs > 0)
       return refuse('signInsTooMany', `There were too many wrong ${guessed}s.`, {
         'Retry-After': `${Math.ceil(waitMs / 1_000)}`,

@@ -1,5 +1,5 @@
 import { limits } from '../../limits.ts';
-import { isoTime, rateText } from '../../quantity-text.ts';
+import { isoTime } from '../../quantity-text.ts';
 import type { TableReader, TableWriter } from '../../store/tables/tables.ts';
 import { type Role, roles, type TokenRecord } from '../../store/tables/tokens.ts';
 import {
@@ -8,10 +8,11 @@ import {
   isTokenName,
   type RotationWish,
   rotateToken,
+  shownToken,
   type TokenWish,
   tokenNameRule,
 } from '../../tokens/issue-token.ts';
-import { expiresSoon, isInForce, tokenState } from '../../tokens/opaque-tokens.ts';
+import { expiresSoon, isInForce } from '../../tokens/opaque-tokens.ts';
 import type { Handler } from '../answer.ts';
 import type {
   CreatedToken,
@@ -107,19 +108,13 @@ export function revokeToken({ store, log, now }: TokenSources): Handler<SessionR
 }
 
 function tokenReply(token: TokenOfStore, figures: TokenFigures | undefined, nowMs: number): Token {
+  const usedAtMs = Math.max(token.lastUsedAtMs ?? 0, figures?.lastUsedAtMs ?? 0);
   return {
-    name: token.name,
+    ...shownToken(token, nowMs),
     role: token.role,
-    state: tokenState(token, nowMs),
-    createdAt: isoTime(token.createdAtMs),
-    expiresAt: isoTime(token.expiresAtMs),
     expiresSoon: expiresSoon(token, nowMs),
-    revokedAt: isoTime(token.revokedAtMs),
     // The store knows the uses of other nodes, and this node knows the last minute.
-    lastUsedAt: isoTime(Math.max(token.lastUsedAtMs ?? 0, figures?.lastUsedAtMs ?? 0) || undefined),
-    rate: token.rate ? rateText(token.rate) : null,
-    burst: token.rate?.burst ?? null,
-    createdBy: token.createdBy ?? null,
+    lastUsedAt: isoTime(usedAtMs || undefined),
     figures: figures ? { created: figures.created, refused: refusedIn(figures) } : null,
   };
 }

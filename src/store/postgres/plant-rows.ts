@@ -12,15 +12,16 @@ import {
 } from '../plant-rows.ts';
 import type { Place, Window } from '../plant-search.ts';
 import type { PlantFilter, PlantMatch, StoredPlant } from '../plants.ts';
+import { joined, raw, type Statement, sql } from '../tables/steps.ts';
 import { runSteps } from './steps.ts';
 import type { Query } from './transaction.ts';
 
 /** An order that has an index. The columns are those of a place. */
 interface Order {
-  readonly columns: string;
-  readonly by: string;
+  readonly columns: Statement;
+  readonly by: Statement;
   /** The same order, for which the server does not take the index. */
-  readonly byScan: string;
+  readonly byScan: Statement;
   readonly isBehind: '>' | '<';
   readonly isUpTo: '<=' | '>=';
   /** Conditions that the index serves. */
@@ -29,9 +30,9 @@ interface Order {
 }
 
 export const byId: Order = {
-  columns: 'id',
-  by: 'id',
-  byScan: 'id + 0',
+  columns: raw('id'),
+  by: raw('id'),
+  byScan: raw('id + 0'),
   isBehind: '>',
   isUpTo: '<=',
   bounds: () => [],
@@ -39,9 +40,9 @@ export const byId: Order = {
 };
 
 export const newestFirst: Order = {
-  columns: 'created_at, id',
-  by: 'created_at DESC, id DESC',
-  byScan: 'created_at + 0 DESC, id DESC',
+  columns: raw('created_at, id'),
+  by: raw('created_at DESC, id DESC'),
+  byScan: raw('created_at + 0 DESC, id DESC'),
   isBehind: '<',
   isUpTo: '>=',
   bounds: timeConditions,
@@ -59,10 +60,10 @@ export async function plantWindow(
   const isRest = plantsMax === Number.POSITIVE_INFINITY;
   const { listPageChars, snapshotPageChars } = limits.store;
   const [by, textMax] = isRest ? [order.byScan, snapshotPageChars] : [order.by, listPageChars];
-  const compared = (operator: string, to: Place): Condition => [
-    `(${columns}) ${operator} (${to.map(() => '?::bigint')})`,
-    ...to,
-  ];
+  const compared = (operator: string, to: Place) => {
+    const values = to.map((value) => sql`${value}::bigint`);
+    return sql`(${columns}) ${raw(operator)} (${joined(values, ', ')})`;
+  };
   const from = place === undefined ? [] : [compared(order.isBehind, place)];
   const bounds = [...from, ...order.bounds(filter)];
   const last = lastOfNext(columns, order.by, bounds, plantsMax);
@@ -81,21 +82,17 @@ export async function plantWindow(
  */
 export async function rowPage(
   query: Query,
-  order: string,
+  order: Statement,
   conditions: readonly Condition[],
   rowsMax: number,
   textMax: number,
 ): Promise<{ rows: PlantRow[]; isLast: boolean }> {
-  const { text, values } = allOf(conditions);
-  const statement = {
-    text: `SELECT ${plantColumns}, found FROM (
+  const statement = sql`SELECT ${plantColumns}, found FROM (
       SELECT *, count(*) OVER () AS found, sum(size) OVER (ORDER BY ${order}) - size AS before FROM
         (
-        SELECT *, 1 + octet_length(name) + coalesce(octet_length(tag), 0) AS size
-        FROM plants WHERE ${text} ORDER BY ${order} LIMIT ?) AS next) AS plants
-    WHERE before < ? ORDER BY ${order}`,
-    values: [...values, rowsMax, textMax],
-  };
+        SELECT *, 1 + octet_length(name) + coalesce(octet_length(tag), 0) AS size FROM plants
+        WHERE ${allOf(conditions)} ORDER BY ${order} LIMIT ${rowsMax}) AS next) AS plants
+    WHERE before < ${textMax} ORDER BY ${order}`;
   const rows = await runSteps(query, rowsOf<PlantRow>(statement));
   const found = Number(rows[0]?.[5] ?? 0);
   return { rows, isLast: rows.length === found && found < rowsMax };
@@ -103,16 +100,16 @@ export async function rowPage(
 
 export async function conditionsOf(query: Query, match: PlantMatch): Promise<Condition[]> {
   const hasIcu = match.nameContains !== undefined && (await knowsAllLetters(query));
-  return runSteps(query, matchConditions(match, hasIcu ? nameContainsByIcu : nameContains));
+  return runSteps(query, matchConditions(match, hasIcu ? nameHasByIcu : nameHas));
 }
 
 /** The locale of the database decides: C knows ASCII only. */
-const nameContains = 'strpos(upper(name), upper(?::text)) > 0';
+const nameHas = (part: string) => sql`strpos(upper(name), upper(${part}::text)) > 0`;
 
 /** ICU knows all alphabets, in twice the time for ASCII. Citus drops a COLLATE within another. */
-const icu = 'COLLATE "und-x-icu"';
-const nameContainsByIcu = `strpos(CASE WHEN octet_length(name) = char_length(name)
-  THEN upper(name COLLATE "C") ${icu} ELSE upper(name ${icu}) END, upper(?::text ${icu})) > 0`;
+const icu = raw('COLLATE "und-x-icu"');
+const nameHasByIcu = (part: string) => sql`strpos(CASE WHEN octet_length(name) = char_length(name)
+  THEN upper(name COLLATE "C") ${icu} ELSE upper(name ${icu}) END, upper(${part}::text ${icu})) > 0`;
 
 async function knowsAllLetters(query: Query): Promise<boolean> {
   const { rows } = await query("SELECT 1 FROM pg_collation WHERE collname = 'und-x-icu'");

@@ -5,10 +5,10 @@ import { StoreError, StoreOpenError } from '../errors.ts';
 import { figuresOf, type Inspection, type OnProgress } from '../inspection.ts';
 import { type PostgresLocation, postgresText } from '../location.ts';
 import {
-  type Condition,
   countPlants,
   countPlantsAfter,
   getPlant,
+  idAfter,
   newestBefore,
   plantOf,
   sumsBefore,
@@ -19,7 +19,7 @@ import type { PlantSnapshot } from '../plants.ts';
 import { schemaVersion } from '../schema-version.ts';
 import type { StoreReader } from '../store.ts';
 import { readIdentity, type StoreIdentity } from '../tables/identity.ts';
-import { callsOf } from '../tables/steps.ts';
+import { callsOf, raw } from '../tables/steps.ts';
 import { reads } from '../tables/tables.ts';
 import { type Connector, openConnector } from './connector.ts';
 import {
@@ -125,8 +125,10 @@ async function* pagesOf(
 ) {
   const { snapshotPagePlants, snapshotPageChars } = limits.store;
   const readAfter = (after: bigint | undefined): ReturnType<typeof rowPage> => {
-    const next: Condition[] = [['id > ?', after], ...timeConditions({ sinceMs })];
-    const page = run((query) => rowPage(query, 'id', next, snapshotPagePlants, snapshotPageChars));
+    const next = [idAfter(after), ...timeConditions({ sinceMs })];
+    const page = run((query) =>
+      rowPage(query, raw('id'), next, snapshotPagePlants, snapshotPageChars),
+    );
     // It may fail before it is waited for.
     page.catch(() => undefined);
     return page;

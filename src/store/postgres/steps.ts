@@ -6,19 +6,13 @@ export async function runSteps<T>(query: Query, steps: Steps<T>): Promise<T> {
   let next = steps.next();
   while (!next.done) {
     const { text, values, isExact } = next.value;
-    const { rows, fields, rowCount } = await query(isExact ? numbered(text) : text, values);
+    const { rows, fields, rowCount } = await query(text, values);
     const named = (row: unknown[]) =>
       Object.fromEntries(fields.map(({ name }, index) => [name, plain(row[index])]));
     const found = isExact ? (rows as unknown[] as Row[]) : rows.map(named);
     next = steps.next({ rows: found, changes: rowCount ?? 0 });
   }
   return next.value;
-}
-
-/** `$1` in the place of the first question mark. */
-function numbered(text: string): string {
-  let number = 0;
-  return text.replaceAll('?', () => `$${(number += 1)}`);
 }
 
 function plain(value: unknown): unknown {

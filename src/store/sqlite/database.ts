@@ -1,17 +1,16 @@
-import { constants, existsSync, realpathSync, statSync } from 'node:fs';
+import { accessSync, constants, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { constants as constantsOfSqlite, DatabaseSync } from 'node:sqlite';
 import { nearestExisting } from '../../disk/file-system.ts';
-import { isSystemError, makeFile, makeFolderDurably } from '../../disk/files.ts';
-import { obstacleTo, obstacleToRoom } from '../../disk/obstacle.ts';
+import { isSystemError, makeFile, makeFolderDurably, withoutLinks } from '../../disk/files.ts';
 import { limits } from '../../limits.ts';
-import { commandOn, shellQuoted, storeOfPackage } from '../command-text.ts';
+import { sizeText } from '../../quantity-text.ts';
+import { commandOn, shellQuoted } from '../command-text.ts';
 import type { FoundTriggers } from '../engine.ts';
 import { StoreError, StoreOpenError } from '../errors.ts';
 import { defaultStorePath, syncNotesEnding } from '../location.ts';
 import { demandNewest } from '../schema-version.ts';
 import {
-  mayBeLackOfRoom,
   SQLITE_AUTH,
   SQLITE_BUSY,
   SQLITE_CORRUPT,
@@ -123,18 +122,13 @@ export function isThere(path: string): boolean {
 }
 
 function noStore(path: string): StoreOpenError {
-  const whole = resolve(path);
-  const ofPackage = storeOfPackage(path);
-  if (ofPackage !== undefined)
-    return new StoreOpenError(`there is no store at ${whole}; ${ofPackage}`);
-  const obstacle = obstacleTo(whole);
-  const named = 'name the store with --store or PLANT_STORE_STORE';
-  if (obstacle !== undefined)
-    return new StoreOpenError(`there is no store at ${whole}: ${obstacle}, or ${named}`);
-  const typed = path === defaultStorePath ? `the default ${path}` : path;
-  const where = isAbsolute(path) ? '' : ` (${typed} is relative to the current folder)`;
+  const typed =
+    path === defaultStorePath
+      ? `the default ${path} is relative to the current folder; doctor finds that of a package`
+      : `${path} is relative to the current folder`;
   return new StoreOpenError(
-    `there is no store at ${whole}${where}; ${named}, or make one there with ` +
+    `there is no store at ${resolve(path)}${isAbsolute(path) ? '' : ` (${typed})`}; name the ` +
+      'store with --store or PLANT_STORE_STORE, or make one there with ' +
       `${commandOn(textOf(path), 'serve')}`,
   );
 }
@@ -230,37 +224,51 @@ export function opening<T>(path: string, open: () => T, mode = constants.R_OK | 
     }
     if (sqliteCode(error) === SQLITE_CORRUPT) throw damaged(path, (error as Error).message, error);
     const whole = resolve(path);
-    const obstacle =
-      lockedBy(whole, error) ??
-      obstacleToStore(whole, mode, error) ??
-      `${(error as Error).message}; check that the file and its folder exist and are ` +
-        'writable, and look for errors of the disk in the log of the kernel (dmesg)';
     throw new StoreOpenError(
-      `cannot open the store at ${whole}: ${obstacle}, or choose another store with --store`,
+      `cannot open the store at ${whole}: ${obstacleTo(whole, mode, error as Error)}, or choose ` +
+        'another store with --store',
       { cause: error },
     );
   }
 }
 
-function lockedBy(path: string, error: unknown): string | undefined {
-  if (sqliteCode(error) !== SQLITE_BUSY) return undefined;
-  return `another program keeps it locked; end that program ("fuser ${shellQuoted(path)}" finds it)`;
+function obstacleTo(path: string, mode: number, error: Error): string {
+  if (sqliteCode(error) === SQLITE_BUSY)
+    return `another program keeps it locked; end that program ("fuser ${shellQuoted(path)}" finds it)`;
+  const cause = isSystemError(error) ? error : systemErrorOf(() => useFiles(path, mode));
+  if (cause === undefined || cause.code === 'EIO')
+    return `${(cause ?? error).message}; look for errors of the disk in the log of the kernel (dmesg)`;
+  if (cause.code === 'EISDIR')
+    return `it is a folder; name a file, such as ${textOf(join(path, 'plants.db'))}`;
+  return (
+    `${cause.message}; the user ${process.geteuid?.()} must be able to read and write there, with ` +
+    `room for ${sizeText(limits.sqlite.startBytes)} in two more files`
+  );
 }
 
-/** SQLite makes further files to open a store, beside the target of a link. */
-function obstacleToStore(path: string, mode: number, error: unknown): string | undefined {
-  const file = existsSync(path) ? realpathSync(path) : path;
-  const obstacle =
-    obstacleTo(path, mode) ??
-    folderAt(path) ??
-    obstacleTo(`${file}-wal`, mode) ??
-    obstacleTo(`${file}-shm`, mode) ??
-    obstacleTo(file + syncNotesEnding, mode);
-  if (obstacle !== undefined || !(mayBeLackOfRoom(error) || isSystemError(error))) return obstacle;
-  return obstacleToRoom(nearestExisting(dirname(file)), limits.sqlite.startBytes);
+/** Does with Node what SQLite does to open a store: SQLite names neither the file nor the cause. */
+function useFiles(path: string, mode: number): void {
+  const file = withoutLinks(path);
+  for (const ending of ['', '-wal', '-shm', syncNotesEnding]) {
+    const stats = statSync(file + ending, { throwIfNoEntry: false });
+    if (stats) accessSync(file + ending, mode);
+    // A folder can be read, and not be written.
+    if (stats?.isDirectory()) writeFileSync(file + ending, '');
+  }
+  const probe = join(nearestExisting(dirname(file)), `.plant-store-${process.pid}`);
+  try {
+    writeFileSync(probe, Buffer.alloc(limits.sqlite.startBytes), { flag: 'wx', mode: 0o600 });
+  } finally {
+    rmSync(probe, { force: true });
+  }
 }
 
-function folderAt(path: string): string | undefined {
-  if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) return undefined;
-  return `it is a folder; name a file, such as ${textOf(join(path, 'plants.db'))}`;
+function systemErrorOf(work: () => void): NodeJS.ErrnoException | undefined {
+  try {
+    work();
+    return undefined;
+  } catch (error) {
+    if (isSystemError(error)) return error;
+    throw error;
+  }
 }

@@ -4,20 +4,21 @@ import { limits } from '../../limits.ts';
 import {
   allOf,
   type Condition,
+  idAfter,
   lastOfNext,
   matchConditions,
   type PlantRow,
-  type PlantStatement,
   plantColumns,
   withCreators,
 } from '../plant-rows.ts';
 import type { Place, Window } from '../plant-search.ts';
 import type { PlantFilter, PlantMatch } from '../plants.ts';
-import { runSteps } from './steps.ts';
+import { raw, type Statement, sql } from '../tables/steps.ts';
+import { prepared, runSteps } from './steps.ts';
 
 /** Rows are arrays, which come fastest. An integer is a bigint. */
-export function rowsOf<Row>(db: DatabaseSync, { text, values }: PlantStatement): Iterable<Row> {
-  const select = db.prepare(text);
+export function rowsOf<Row>(db: DatabaseSync, { text, values }: Statement): Iterable<Row> {
+  const select = prepared(db, text);
   select.setReadBigInts(true);
   select.setReturnArrays(true);
   return select.iterate(...values) as Iterable<unknown> as Iterable<Row>;
@@ -30,11 +31,13 @@ export function windowAfter(
   plantsMax: number,
   filter: PlantFilter,
 ): Window {
-  const from: Condition = ['plants.id > ?', place?.[0]];
-  const end = runSteps(db, lastOfNext('id', 'id', [from], plantsMax));
-  const range = { conditions: [from, ['plants.id <= ?', end?.[0]]], order: 'ORDER BY id' } as const;
-  const source = { from: 'plants', values: [], key: 'id', ...range };
-  return readWindow(db, filter, source, (id) => [id], end);
+  const [start] = place ?? [];
+  const [id, after] = [raw('id'), idAfter(start)];
+  const next = runSteps(db, lastOfNext(id, id, [after], plantsMax));
+  const [end] = next ?? [];
+  const conditions = [after, end === undefined ? undefined : sql`plants.id <= ${end}`];
+  const source = { from: raw('plants'), key: id, order: raw('ORDER BY id'), conditions };
+  return readWindow(db, filter, source, (id) => [id], next);
 }
 
 /** One plant of the journal: the row, the index in the row, and its id. */
@@ -62,10 +65,10 @@ export function windowBefore(
   // names of 900 KB, a page takes 2 ms instead of 340 ms. `json_each` keeps the order of the array,
   // and CROSS JOIN has it as the outer loop.
   const source = {
-    from: 'json_each(?) AS slot CROSS JOIN plants ON plants.id = slot.value',
-    values: [`[${slots.map(([, , id]) => id)}]`],
-    key: 'slot.key',
-    order: '',
+    from: sql`json_each(${`[${slots.map(([, , id]) => id)}]`}) AS slot
+      CROSS JOIN plants ON plants.id = slot.value`,
+    key: raw('slot.key'),
+    order: raw(''),
     conditions: [],
   };
   return readWindow(db, filter, source, (key) => placeAt(Number(key)), next);
@@ -81,10 +84,11 @@ function slotsBefore(
   plantsMax: number,
   sinceMs = -Infinity,
 ): { slots: Slot[]; isLast: boolean } {
-  const text = 'SELECT seq, created_at, ids FROM arrivals WHERE seq <= ? ORDER BY seq DESC';
+  const arrivals = sql`SELECT seq, created_at, ids FROM arrivals
+    WHERE seq <= ${fromSeq as bigint} ORDER BY seq DESC`;
   type Row = [seq: bigint, atMs: bigint, ids: Uint8Array];
   const slots: Slot[] = [];
-  for (const [seq, atMs, ids] of rowsOf<Row>(db, { text, values: [fromSeq as bigint] })) {
+  for (const [seq, atMs, ids] of rowsOf<Row>(db, arrivals)) {
     if (atMs < sinceMs - limits.store.clocksApartMs) break;
     // A copy, because the bytes of a row may begin at any address.
     const plants = new BigInt64Array(new Uint8Array(ids).buffer);
@@ -99,12 +103,11 @@ function slotsBefore(
 
 interface PlantSource {
   /** What FROM names, with the table of plants. */
-  readonly from: string;
-  readonly values: readonly string[];
+  readonly from: Statement;
   /** A column that tells the place of the row. */
-  readonly key: string;
+  readonly key: Statement;
   /** Empty: rows come in the order of the first table in `from`. */
-  readonly order: string;
+  readonly order: Statement;
   readonly conditions: readonly Condition[];
 }
 
@@ -112,17 +115,15 @@ interface PlantSource {
 function readWindow(
   db: DatabaseSync,
   { limit, ...match }: PlantFilter,
-  { from, values, key, order, conditions }: PlantSource,
+  { from, key, order, conditions }: PlantSource,
   placeOf: (key: bigint) => Place,
   next: Place | undefined,
 ): Window {
   const all = allOf([...conditions, ...conditionsOf(db, match)]);
   const rows: PlantRow[] = [];
   let chars = 0;
-  for (const row of rowsOf<PlantRow>(db, {
-    text: `SELECT ${plantColumns}, ${key} FROM ${from} WHERE ${all.text} ${order} LIMIT ?`,
-    values: [...values, ...all.values, limit],
-  })) {
+  const select = sql`SELECT ${plantColumns}, ${key} FROM ${from} WHERE ${all} ${order} LIMIT ${limit}`;
+  for (const row of rowsOf<PlantRow>(db, select)) {
     rows.push(row);
     chars += charsOf(row);
     if (chars >= limits.store.listPageChars) break;
@@ -137,15 +138,13 @@ export function charsOf([, name, tag]: PlantRow): number {
 }
 
 export function conditionsOf(db: DatabaseSync, match: PlantMatch): Condition[] {
-  const nameContains = `instr(${foldCase}(plants.name), ${foldCase}(?)) > 0`;
-  return runSteps(db, matchConditions(match, nameContains));
+  const nameHas = (part: string) => sql`instr(fold_case(plants.name), fold_case(${part})) > 0`;
+  return runSteps(db, matchConditions(match, nameHas));
 }
-
-const foldCase = 'fold_case';
 
 /** SQLite's own `upper` knows ASCII only. */
 export function addFoldCase(db: DatabaseSync): void {
-  db.function(foldCase, { deterministic: true }, (text) =>
+  db.function('fold_case', { deterministic: true }, (text) =>
     typeof text === 'string' ? text.toUpperCase() : null,
   );
 }

@@ -18,7 +18,7 @@ import type { CopiedPlant, PlantSnapshot } from '../plants.ts';
 import { schemaVersion } from '../schema-version.ts';
 import type { StoreReader } from '../store.ts';
 import { readIdentity, type StoreIdentity } from '../tables/identity.ts';
-import { callsOf, type Steps } from '../tables/steps.ts';
+import { callsOf, type Steps, sql } from '../tables/steps.ts';
 import { reads } from '../tables/tables.ts';
 import { demandNewestFile, openForReading } from './database.ts';
 import { withStoreErrors } from './errors.ts';
@@ -94,9 +94,9 @@ export async function* pagesOf(
   { db, read }: ReadFile,
   sinceMs?: number,
 ): AsyncGenerator<readonly CopiedPlant[]> {
-  const { text: since, values } = allOf(timeConditions({ sinceMs }));
-  const text = `SELECT ${plantColumns} FROM plants WHERE ${since} ORDER BY id`;
-  const rows = rowsOf<PlantRow>(db, { text, values })[Symbol.iterator]();
+  const since = allOf(timeConditions({ sinceMs }));
+  const select = sql`SELECT ${plantColumns} FROM plants WHERE ${since} ORDER BY id`;
+  const rows = rowsOf<PlantRow>(db, select)[Symbol.iterator]();
   for (;;) {
     const page = withStoreErrors(() => read(() => nextPage(rows)));
     if (page.length === 0) return;

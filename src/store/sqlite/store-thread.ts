@@ -1,5 +1,6 @@
 import { openSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
+import { answerCalls } from '../../threads/calls.ts';
 import { measuresIn, observe, secondsBounds, writerLayout } from '../../threads/measures.ts';
 import { prepareCheckpoints } from './checkpoints.ts';
 import { openAgain } from './database.ts';
@@ -8,7 +9,6 @@ import { parts } from './failed-sync.ts';
 import { prepareRescue } from './rescue.ts';
 import { sharedWritesIn } from './shared-writes.ts';
 import { type StoreThreadOptions, storeOn } from './store.ts';
-import { answerCalls } from './thread-calls.ts';
 import { watchFiles } from './writer.ts';
 
 /*

@@ -4,9 +4,10 @@ import type { Worker } from 'node:worker_threads';
 import { limits } from '../../limits.ts';
 import { startThread } from '../../program.ts';
 import { intervalText } from '../../quantity-text.ts';
+import { callsTo } from '../../threads/calls.ts';
 import { measuresIn, writerLayout } from '../../threads/measures.ts';
 import type { StoreOptions } from '../engine.ts';
-import { StoreError } from '../errors.ts';
+import { StoreError, type StoreFailure } from '../errors.ts';
 import type { SharedStore, Store, StoreShare } from '../store.ts';
 import { callsOf } from '../tables/steps.ts';
 import { changes, reads } from '../tables/tables.ts';
@@ -16,7 +17,6 @@ import { failedSyncsOf } from './failed-sync.ts';
 import { readerOn } from './reader.ts';
 import { sharedWritesIn, sharedWritesMemory } from './shared-writes.ts';
 import { runSteps } from './steps.ts';
-import { callsTo } from './thread-calls.ts';
 import { prepareTransactions } from './transactions.ts';
 import { openWriter } from './writer.ts';
 
@@ -137,7 +137,11 @@ function startStoreThread(workerData: StoreThreadOptions, onEnd: (reason: string
   thread.on('exit', () => isOver || onEnd('the thread of the store has ended'));
   return {
     worker: thread,
-    ...callsTo(thread),
+    ...callsTo(
+      thread,
+      'the thread of the store',
+      ({ failure = 'defect', message }) => new StoreError(failure as StoreFailure, message),
+    ),
     terminate(): Promise<number> {
       isOver = true;
       return thread.terminate();

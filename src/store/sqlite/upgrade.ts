@@ -1,6 +1,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import { limits } from '../../limits.ts';
 import { schemaVersion, tokenUpgrade, versionOfTwo } from '../schema-version.ts';
+import { raw } from '../tables/steps.ts';
 import { isThere, opening, setDurability } from './database.ts';
 import { rowsOf } from './plant-rows.ts';
 import { openMs } from './read-file.ts';
@@ -57,7 +58,7 @@ function upgrade(db: DatabaseSync, version: number): void {
 
 /** The plants from before the upgrade, in the order of their creation. */
 function fillJournal(db: DatabaseSync): void {
-  const text = 'SELECT id, created_at FROM plants ORDER BY created_at, id';
+  const plants = raw('SELECT id, created_at FROM plants ORDER BY created_at, id');
   const insert = db.prepare('INSERT INTO arrivals (created_at, ids) VALUES (?, ?)');
   let ids: bigint[] = [];
   let last = 0n;
@@ -65,7 +66,7 @@ function fillJournal(db: DatabaseSync): void {
     if (ids.length > 0) insert.run(last, new Uint8Array(new BigInt64Array(ids).buffer));
     ids = [];
   };
-  for (const [id, createdAt] of rowsOf<[bigint, bigint]>(db, { text, values: [] })) {
+  for (const [id, createdAt] of rowsOf<[bigint, bigint]>(db, plants)) {
     last = createdAt;
     ids.push(id);
     if (ids.length === limits.sqlite.filledRowPlants) write();

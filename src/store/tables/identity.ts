@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { run, type Steps } from './steps.ts';
+import { type Steps, sql } from './steps.ts';
 
 /**
  * What tells a store from all others: random, made with its tables, and kept by its backups and
@@ -23,9 +23,7 @@ export function newIdentity(): string {
 
 /** For a store of the newest schema: earlier ones have no identity. */
 export function* readIdentity(): Steps<StoreIdentity | undefined> {
-  const { rows } = yield* run(
-    'SELECT identity, decided_at, restored FROM plant_store WHERE id = 1',
-  );
+  const { rows } = yield sql`SELECT identity, decided_at, restored FROM plant_store WHERE id = 1`;
   const [row] = rows;
   if (row === undefined) return undefined;
   return {
@@ -38,12 +36,11 @@ export function* readIdentity(): Steps<StoreIdentity | undefined> {
 export const identityChanges = {
   /** Takes the identity of the store that the plants come from. For a store without plants. */
   *takeIdentity(identity: string): Steps<void> {
-    yield* run('UPDATE plant_store SET identity = $1 WHERE id = 1', identity);
+    yield sql`UPDATE plant_store SET identity = ${identity} WHERE id = 1`;
   },
 
   /** @param restored the `digest` of the restored backup */
   *noteDecision(atMs: number, restored?: string): Steps<void> {
-    const changed = 'UPDATE plant_store SET decided_at = $1, restored = $2 WHERE id = 1';
-    yield* run(changed, atMs, restored);
+    yield sql`UPDATE plant_store SET decided_at = ${atMs}, restored = ${restored} WHERE id = 1`;
   },
 };

@@ -5,16 +5,15 @@ import { limits } from '../../limits.ts';
  * one, and gets what each has returned. SQLite runs it at once, PostgreSQL waits for each reply.
  */
 
-/** `$1` stands for the first value. */
+/** A statement, or a part of one. `$1` stands for the first value. */
 export interface Statement {
   readonly text: string;
-  readonly values: readonly (string | number | bigint | Uint8Array | null)[];
-  /**
-   * Whether each row is an array, in which a whole number is a bigint. A question mark then stands
-   * for each value.
-   */
+  readonly values: readonly Value[];
+  /** Whether each row is an array, in which a whole number is a bigint. */
   readonly isExact?: boolean;
 }
+
+type Value = string | number | bigint | Uint8Array | null;
 
 export interface Result {
   /** By the names of the columns. A whole number is a number. */
@@ -26,34 +25,64 @@ export interface Result {
 export type Row = Readonly<Record<string, unknown>>;
 export type Steps<T> = Generator<Statement, T, Result>;
 
-type Value = Statement['values'][number];
+/** Puts a statement together from values and other parts, whose values get new numbers. */
+export function sql(
+  texts: readonly string[],
+  ...parts: readonly (Value | undefined | Statement)[]
+): Statement {
+  let text = texts[0] as string;
+  const values: Value[] = [];
+  for (const [index, part] of parts.entries()) {
+    const { length } = values;
+    if (isPart(part)) {
+      text += part.text.replaceAll(/\$(\d+)/g, (_, number) => `$${Number(number) + length}`);
+      values.push(...part.values);
+    } else {
+      text += `$${length + 1}`;
+      values.push(part ?? null);
+    }
+    text += texts[index + 1];
+  }
+  return { text, values };
+}
 
-export function* run(text: string, ...values: (Value | undefined)[]): Steps<Result> {
-  return yield { text, values: values.map((value) => value ?? null) };
+/** A part of a statement without values. */
+export function raw(text: string): Statement {
+  return { text, values: [] };
+}
+
+export function joined(parts: readonly Statement[], separator: string): Statement {
+  return sql(['', ...parts.slice(1).map(() => separator), ''], ...parts);
+}
+
+function isPart(part: Value | undefined | Statement): part is Statement {
+  return typeof part === 'object' && part !== null && 'text' in part;
 }
 
 /**
  * Runs a statement for many rows, up to `limits.store.statementRows` at a time.
  *
- * @param textFor the statement around `($1, $2), ($3, $4)`
- * @param type of all values, where the statement does not tell it
+ * @param statementFor the statement around `($1, $2), ($3, $4)`
  */
 export function* runForAll(
-  textFor: (rows: string) => string,
-  all: readonly (readonly (Value | undefined)[])[],
-  type?: 'bigint',
+  statementFor: (rows: Statement) => Statement,
+  all: readonly (readonly Statement[])[],
 ): Steps<void> {
   const { statementRows } = limits.store;
   for (let start = 0; start < all.length; start += statementRows) {
     const some = all.slice(start, start + statementRows);
-    let number = 0;
-    const place = () => {
-      number += 1;
-      return type ? `CAST($${number} AS ${type})` : `$${number}`;
-    };
-    const rows = some.map((row) => `(${row.map(place).join(', ')})`);
-    yield* run(textFor(rows.join(', ')), ...some.flat());
+    yield statementFor(
+      joined(
+        some.map((row) => sql`(${joined(row, ', ')})`),
+        ', ',
+      ),
+    );
   }
+}
+
+/** A value whose type the statement does not tell. */
+export function bigint(value: number): Statement {
+  return sql`CAST(${value} AS bigint)`;
 }
 
 type Table = Readonly<Record<string, (...args: never[]) => Steps<unknown>>>;

@@ -1,6 +1,6 @@
 import { limits } from '../../limits.ts';
 import { identityChanges } from './identity.ts';
-import { type CallsOf, run, type Steps } from './steps.ts';
+import { type CallsOf, type Statement, type Steps, sql } from './steps.ts';
 import { first, isLive, nextId, tokenChanges, tokenReads, tokenRecords } from './token-table.ts';
 import type { TokenRecord } from './tokens.ts';
 
@@ -25,12 +25,10 @@ export interface BackupRecord {
 /**
  * Condition on `sessions`. A session that ends much later than any that begins now is of a clock
  * that was ahead, and is not in force.
- *
- * @param now the place of a bigint, in milliseconds since the epoch
  */
-function isInForce(now: string): string {
-  const latest = `${now} + ${2 * limits.access.sessionMs}`;
-  return `(sessions.expires_at > ${now} AND sessions.expires_at <= ${latest})`;
+function isInForce(nowMs: number): Statement {
+  const latestMs = nowMs + 2 * limits.access.sessionMs;
+  return sql`(sessions.expires_at > ${nowMs} AND sessions.expires_at <= ${latestMs})`;
 }
 
 export const reads = {
@@ -38,22 +36,22 @@ export const reads = {
 
   /** The token, revoked or not; undefined if the session does not exist or has expired. */
   findSessionToken(hash: Uint8Array, nowMs: number): Steps<TokenRecord | undefined> {
-    const session = `sessions.hash = $1 AND ${isInForce('CAST($2 AS bigint)')}`;
-    const where = `WHERE id = (SELECT token_id FROM sessions WHERE ${session})`;
-    return first(tokenRecords(where, hash, nowMs));
+    const session = sql`sessions.hash = ${hash} AND ${isInForce(nowMs)}`;
+    const id = sql`SELECT token_id FROM sessions WHERE ${session}`;
+    return first(tokenRecords(sql`WHERE id = (${id})`));
   },
 
   /** Newest first. */
   *listBackups(): Steps<readonly BackupRecord[]> {
-    const columns = 'file, finished_at AS "finishedAtMs", plants, digest';
-    const { rows } = yield* run(`SELECT ${columns} FROM backups ORDER BY id DESC`);
+    const { rows } = yield sql`
+      SELECT file, finished_at AS "finishedAtMs", plants, digest FROM backups ORDER BY id DESC`;
     return rows.map((row) => ({ ...row }) as unknown as BackupRecord);
   },
 
   /** Time of the last heartbeat of a service (`beat`), in ms since the epoch, if there was any. */
   *lastBeat(): Steps<number | undefined> {
-    const text = 'SELECT beaten_at FROM heartbeat ORDER BY beaten_at DESC LIMIT 1';
-    return (yield* run(text)).rows[0]?.['beaten_at'] as number | undefined;
+    const last = sql`SELECT beaten_at FROM heartbeat ORDER BY beaten_at DESC LIMIT 1`;
+    return (yield last).rows[0]?.['beaten_at'] as number | undefined;
   },
 };
 
@@ -70,48 +68,32 @@ export const changes = {
     { hash, tokenId, createdAtMs, expiresAtMs }: NewSession,
     perTokenMax: number,
   ): Steps<void> {
-    yield* run(
-      `DELETE FROM sessions WHERE NOT ${isInForce('CAST($1 AS bigint)')}
-        OR token_id NOT IN (SELECT id FROM tokens WHERE ${isLive})`,
-      createdAtMs,
-    );
-    yield* run(
-      `DELETE FROM sessions WHERE token_id = $1 AND hash NOT IN (
-        SELECT hash FROM sessions WHERE token_id = $1 ORDER BY expires_at DESC LIMIT $2)`,
-      tokenId,
-      perTokenMax - 1,
-    );
-    yield* run(
-      'INSERT INTO sessions (hash, token_id, expires_at) VALUES ($1, $2, $3)',
-      hash,
-      tokenId,
-      expiresAtMs,
-    );
+    yield sql`DELETE FROM sessions WHERE NOT ${isInForce(createdAtMs)}
+      OR token_id NOT IN (SELECT id FROM tokens WHERE ${isLive(createdAtMs)})`;
+    const kept = sql`SELECT hash FROM sessions WHERE token_id = ${tokenId}
+      ORDER BY expires_at DESC LIMIT ${perTokenMax - 1}`;
+    yield sql`DELETE FROM sessions WHERE token_id = ${tokenId} AND hash NOT IN (${kept})`;
+    yield sql`INSERT INTO sessions (hash, token_id, expires_at)
+      VALUES (${hash}, ${tokenId}, ${expiresAtMs})`;
     yield* tokenChanges.recordTokenUse([{ id: tokenId, atMs: createdAtMs }]);
   },
 
   /** @returns false if there is no such session: of two calls at once, one removes it */
   *removeSession(hash: Uint8Array): Steps<boolean> {
-    return (yield* run('DELETE FROM sessions WHERE hash = $1', hash)).changes === 1;
+    return (yield sql`DELETE FROM sessions WHERE hash = ${hash}`).changes === 1;
   },
 
   /** Ends all sessions of a token or a subject. */
   *removeSessionsOf(tokenId: number): Steps<void> {
-    yield* run('DELETE FROM sessions WHERE token_id = $1', tokenId);
+    yield sql`DELETE FROM sessions WHERE token_id = ${tokenId}`;
   },
 
   /** The newest `limits.store.backupsRecorded` records are kept. */
   *recordBackup({ file, finishedAtMs, plants, digest }: BackupRecord): Steps<void> {
     const id = yield* nextId('backups');
-    yield* run(
-      'INSERT INTO backups (id, file, finished_at, plants, digest) VALUES ($1, $2, $3, $4, $5)',
-      id,
-      file,
-      finishedAtMs,
-      plants,
-      digest,
-    );
-    yield* run('DELETE FROM backups WHERE id <= $1', id - limits.store.backupsRecorded);
+    yield sql`INSERT INTO backups (id, file, finished_at, plants, digest)
+      VALUES (${id}, ${file}, ${finishedAtMs}, ${plants}, ${digest})`;
+    yield sql`DELETE FROM backups WHERE id <= ${id - limits.store.backupsRecorded}`;
   },
 };
 

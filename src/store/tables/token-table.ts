@@ -1,5 +1,14 @@
 import { limits } from '../../limits.ts';
-import { type Result, run, runForAll, type Steps } from './steps.ts';
+import {
+  bigint,
+  joined,
+  type Result,
+  raw,
+  runForAll,
+  type Statement,
+  type Steps,
+  sql,
+} from './steps.ts';
 import { mergeTokens } from './token-merge.ts';
 import type {
   CopiedTokens,
@@ -14,20 +23,22 @@ import type {
   TokenRotation,
 } from './tokens.ts';
 
-/** Condition: neither revoked nor expired at the time `$1`. */
-export const isLive = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $1)';
-const isToken = "role <> 'subject'";
-const isNotRevoked = `revoked_at IS NULL AND ${isToken}`;
+/** Condition: neither revoked nor expired. */
+export function isLive(nowMs: number): Statement {
+  return sql`revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ${nowMs})`;
+}
+const isToken = sql`role <> 'subject'`;
+const isNotRevoked = sql`revoked_at IS NULL AND ${isToken}`;
 
 /**
  * Condition: whether a use at this time is later than the last one. A last use in the future is of
  * a clock that was ahead.
  *
- * @param at the place of a bigint, in milliseconds since the epoch
+ * @param at in milliseconds since the epoch
  */
-function isLaterUse(at: string): string {
-  const latest = `${at} + ${limits.store.clocksApartMs}`;
-  return `NOT coalesce(last_used_at BETWEEN ${at} AND ${latest}, FALSE)`;
+function isLaterUse(at: Statement): Statement {
+  const apart = raw(`${limits.store.clocksApartMs}`);
+  return sql`NOT coalesce(last_used_at BETWEEN ${at} AND ${at} + ${apart}, FALSE)`;
 }
 
 /** The columns of a record, but for those of its rate. */
@@ -47,8 +58,8 @@ const columns = {
 const fields = Object.keys(columns) as (keyof typeof columns)[];
 
 /** In order of creation. */
-export function* tokenRecords(where: string, ...values: (string | number | Uint8Array)[]) {
-  const { rows } = yield* run(`SELECT * FROM tokens ${where} ORDER BY id`, ...values);
+export function* tokenRecords(where: Statement): Steps<TokenRecord[]> {
+  const { rows } = yield sql`SELECT * FROM tokens ${where} ORDER BY id`;
   return rows.map((row) => {
     const { rate_per_day: perDay, burst } = row;
     const values = fields.map((field) => [field, row[columns[field]] ?? undefined]);
@@ -64,24 +75,26 @@ export function* first<T>(all: Steps<readonly T[]>): Steps<T | undefined> {
 
 export const tokenReads = {
   /** All tokens and subjects, revoked tokens too, in order of creation. */
-  listTokens: () => tokenRecords(''),
+  listTokens: () => tokenRecords(raw('')),
   /** Tokens that are neither revoked nor expired, rotated ones too, in order of creation. */
-  liveTokens: (nowMs: number) => tokenRecords(`WHERE ${isLive} AND ${isToken}`, nowMs),
+  liveTokens: (nowMs: number) => tokenRecords(sql`WHERE ${isLive(nowMs)} AND ${isToken}`),
   /** The token with this SHA-256, revoked or not. */
-  findToken: (hash: Uint8Array) => first(tokenRecords('WHERE hash = $1', hash)),
+  findToken: (hash: Uint8Array) => first(tokenRecords(sql`WHERE hash = ${hash}`)),
   findTokens: (hashes: readonly Uint8Array[]) =>
-    tokenRecords(`WHERE hash IN (${hashes.map((_, index) => `$${index + 1}`)})`, ...hashes),
+    tokenRecords(
+      sql`WHERE hash IN (${joined(
+        hashes.map((hash) => sql`${hash}`),
+        ', ',
+      )})`,
+    ),
   /** @param usedSinceMs a token that was used later counts as in use */
   *countTokens(nowMs: number, usedSinceMs: number) {
-    const { rows } = yield* run(
-      `SELECT count(*) AS total, count(revoked_at) AS revoked,
-        count(*) FILTER (WHERE ${isLive} AND rotated_at IS NULL) AS valid,
-        count(*) FILTER (WHERE ${isLive} AND rotated_at IS NOT NULL) AS rotated,
-        count(*) FILTER (WHERE ${isLive} AND last_used_at > $2) AS in_use
-       FROM tokens WHERE ${isToken}`,
-      nowMs,
-      usedSinceMs,
-    );
+    const { rows } = yield sql`
+      SELECT count(*) AS total, count(revoked_at) AS revoked,
+        count(*) FILTER (WHERE ${isLive(nowMs)} AND rotated_at IS NULL) AS valid,
+        count(*) FILTER (WHERE ${isLive(nowMs)} AND rotated_at IS NOT NULL) AS rotated,
+        count(*) FILTER (WHERE ${isLive(nowMs)} AND last_used_at > ${usedSinceMs}) AS in_use
+      FROM tokens WHERE ${isToken}`;
     const { total = 0, revoked = 0, valid = 0, rotated = 0, in_use: inUse = 0 } = numbersIn(rows);
     const expired = total - valid - rotated - revoked;
     return { byState: { valid, rotated, expired, revoked }, inUse };
@@ -96,10 +109,8 @@ export const tokenChanges = {
   /** A name is taken while a token of this name is not revoked; expired or not. */
   *createToken(token: NewToken, liveMax: number): Steps<'created' | 'name taken' | 'too many'> {
     if ((yield* countLive(token.createdAtMs)) >= liveMax) return 'too many';
-    const { rows } = yield* run(
-      'SELECT id FROM tokens WHERE revoked_at IS NULL AND rotated_at IS NULL AND name = $1',
-      token.name,
-    );
+    const { rows } = yield sql`SELECT id FROM tokens
+      WHERE revoked_at IS NULL AND rotated_at IS NULL AND name = ${token.name}`;
     if (rows.length > 0) return 'name taken';
     yield* insert([{ ...token, id: yield* nextId('tokens') }]);
     return 'created';
@@ -112,7 +123,7 @@ export const tokenChanges = {
    */
   *rotateToken(rotation: TokenRotation, liveMax: number): Steps<RotatedToken | RefusedRotation> {
     const { name, atMs, graceMs, by } = rotation;
-    const named = yield* tokenRecords(`WHERE name = $1 AND ${isNotRevoked}`, name);
+    const named = yield* tokenRecords(sql`WHERE name = ${name} AND ${isNotRevoked}`);
     const current = named.find(({ rotatedAtMs }) => rotatedAtMs === undefined);
     if (current === undefined) return 'unknown';
     const { id, expiresAtMs = Infinity } = current;
@@ -125,15 +136,11 @@ export const tokenChanges = {
 
     const previousUntilMs = keepsOld ? Math.min(atMs + graceMs, expiresAtMs) : undefined;
     if (keepsOld)
-      yield* run(
-        'UPDATE tokens SET rotated_at = $1, expires_at = $2 WHERE id = $3',
-        atMs,
-        previousUntilMs,
-        id,
-      );
+      yield sql`UPDATE tokens SET rotated_at = ${atMs}, expires_at = ${previousUntilMs}
+        WHERE id = ${id}`;
     const ended = keepsOld ? [] : new Set([current, ...inForce]);
     for (const { id } of ended)
-      yield* run('UPDATE tokens SET revoked_at = $1, revoked_by = $2 WHERE id = $3', atMs, by, id);
+      yield sql`UPDATE tokens SET revoked_at = ${atMs}, revoked_by = ${by} WHERE id = ${id}`;
     const token = newSecret(current, rotation);
     yield* insert([{ ...token, id: yield* nextId('tokens') }]);
     return { token, previousUntilMs };
@@ -141,11 +148,11 @@ export const tokenChanges = {
 
   /** All secrets of the name get the rate. @returns false if no token of this name is in force */
   limitToken: (name: string, rate: Rate | undefined) =>
-    changeInForce(name, 'rate_per_day = $2, burst = $3', rate?.perDay, rate?.burst),
+    changeInForce(name, sql`rate_per_day = ${rate?.perDay}, burst = ${rate?.burst}`),
 
   /** Ends all secrets of the name. @returns false if no token of this name is in force */
   revokeToken: (name: string, atMs: number, by?: string) =>
-    changeInForce(name, 'revoked_at = $2, revoked_by = $3', atMs, by),
+    changeInForce(name, sql`revoked_at = ${atMs}, revoked_by = ${by}`),
 
   /** Adds all tokens of another store, or none (`mergeTokens`). */
   *copyTokens(
@@ -153,12 +160,11 @@ export const tokenChanges = {
     liveMax: number,
     nowMs: number,
   ): Steps<CopiedTokens | RefusedTokens> {
-    const merged = mergeTokens(yield* tokenRecords(''), tokens, liveMax, nowMs);
+    const merged = mergeTokens(yield* tokenRecords(raw('')), tokens, liveMax, nowMs);
     if (!('ids' in merged)) return merged;
     yield* runForAll(
-      (rows) => `DELETE FROM tokens WHERE id IN (VALUES ${rows})`,
-      merged.written.map(({ id }) => [id]),
-      'bigint',
+      (rows) => sql`DELETE FROM tokens WHERE id IN (VALUES ${rows})`,
+      merged.written.map(({ id }) => [bigint(id)]),
     );
     yield* insert(merged.written);
     return { ids: merged.ids };
@@ -170,17 +176,14 @@ export const tokenChanges = {
    * @returns its id, which stays its own for `subjectIdleMs`, and never becomes that of another
    */
   *ensureSubject({ name, hash, atMs }: Subject, bounds: SubjectBounds): Steps<number> {
-    const at = 'CAST($1 AS bigint)';
-    const known = yield* run(
-      `UPDATE tokens SET last_used_at = CASE WHEN ${isLaterUse(at)} THEN ${at} ELSE last_used_at END
-       WHERE hash = $2 RETURNING id`,
-      atMs,
-      hash,
-    );
+    const at = bigint(atMs);
+    const known = yield sql`
+      UPDATE tokens SET last_used_at = CASE WHEN ${isLaterUse(at)} THEN ${at} ELSE last_used_at END
+      WHERE hash = ${hash} RETURNING id`;
     if (known.rows[0]) return known.rows[0]['id'] as number;
-    const { rows } = yield* run("SELECT count(*) AS subjects FROM tokens WHERE role = 'subject'");
+    const { rows } = yield sql`SELECT count(*) AS subjects FROM tokens WHERE role = 'subject'`;
     const forgotten = subjectsToForget(numbersIn(rows)['subjects'] ?? 0, bounds);
-    if (forgotten > 0) yield* forgetSubjects(atMs - bounds.subjectIdleMs, forgotten);
+    if (forgotten > 0) yield forgetSubjects(atMs - bounds.subjectIdleMs, forgotten);
     const id = yield* nextId('tokens');
     const times = { createdAtMs: atMs, lastUsedAtMs: atMs };
     yield* insert([{ id, name, hash, role: 'subject', ...times }]);
@@ -189,17 +192,16 @@ export const tokenChanges = {
 
   *recordTokenUse(uses: readonly { readonly id: number; readonly atMs: number }[]): Steps<void> {
     yield* runForAll(
-      (rows) => `UPDATE tokens SET last_used_at = column2 FROM (VALUES ${rows}) AS used
-        WHERE tokens.id = column1 AND ${isLaterUse('column2')}`,
-      uses.map(({ id, atMs }) => [id, atMs]),
-      'bigint',
+      (rows) => sql`UPDATE tokens SET last_used_at = column2 FROM (VALUES ${rows}) AS used
+        WHERE tokens.id = column1 AND ${isLaterUse(raw('column2'))}`,
+      uses.map(({ id, atMs }) => [bigint(id), bigint(atMs)]),
     );
   },
 };
 
-function* changeInForce(name: string, values: string, ...given: (string | number | undefined)[]) {
-  const text = `UPDATE tokens SET ${values} WHERE name = $1 AND ${isNotRevoked}`;
-  return (yield* run(text, name, ...given)).changes > 0;
+function* changeInForce(name: string, values: Statement): Steps<boolean> {
+  const change = sql`UPDATE tokens SET ${values} WHERE name = ${name} AND ${isNotRevoked}`;
+  return (yield change).changes > 0;
 }
 
 function newSecret(
@@ -212,12 +214,12 @@ function newSecret(
 }
 
 function* countLive(nowMs: number): Steps<number> {
-  const text = `SELECT count(*) AS live FROM tokens WHERE ${isLive} AND ${isToken}`;
-  return numbersIn((yield* run(text, nowMs)).rows)['live'] ?? 0;
+  const count = sql`SELECT count(*) AS live FROM tokens WHERE ${isLive(nowMs)} AND ${isToken}`;
+  return numbersIn((yield count).rows)['live'] ?? 0;
 }
 
 export function* nextId(table: 'tokens' | 'backups'): Steps<number> {
-  const { rows } = yield* run(`SELECT coalesce(max(id), 0) + 1 AS id FROM ${table}`);
+  const { rows } = yield raw(`SELECT coalesce(max(id), 0) + 1 AS id FROM ${table}`);
   return numbersIn(rows)['id'] as number;
 }
 
@@ -225,13 +227,12 @@ type NewRow = Partial<TokenRecord> &
   Pick<TokenRecord, 'id' | 'name' | 'hash' | 'role' | 'createdAtMs'>;
 
 function insert(tokens: readonly NewRow[]): Steps<void> {
-  const names = [...Object.values(columns), 'rate_per_day', 'burst'];
+  const names = raw([...Object.values(columns), 'rate_per_day', 'burst'].join(', '));
   return runForAll(
-    (rows) => `INSERT INTO tokens (${names.join(', ')}) VALUES ${rows}`,
-    tokens.map((token) => [
-      ...fields.map((field) => token[field]),
-      token.rate?.perDay,
-      token.rate?.burst,
+    (rows) => sql`INSERT INTO tokens (${names}) VALUES ${rows}`,
+    tokens.map(({ rate, ...token }) => [
+      ...fields.map((field) => sql`${token[field]}`),
+      sql`${rate?.perDay}, ${rate?.burst}`,
     ]),
   );
 }
@@ -242,13 +243,10 @@ function subjectsToForget(subjects: number, { subjectsMax }: SubjectBounds): num
 }
 
 /** The row with the greatest id stays, so that no id comes again. */
-function forgetSubjects(unusedSinceMs: number, count: number): Steps<Result> {
-  return run(
-    `DELETE FROM tokens WHERE id IN (
-      SELECT id FROM tokens WHERE role = 'subject' AND coalesce(last_used_at, created_at) <= $1
-        AND id < (SELECT max(id) FROM tokens) AND id NOT IN (SELECT token_id FROM sessions)
-      ORDER BY coalesce(last_used_at, created_at), id LIMIT $2)`,
-    unusedSinceMs,
-    count,
-  );
+function forgetSubjects(unusedSinceMs: number, count: number): Statement {
+  return sql`DELETE FROM tokens WHERE id IN (
+    SELECT id FROM tokens
+    WHERE role = 'subject' AND coalesce(last_used_at, created_at) <= ${unusedSinceMs}
+      AND id < (SELECT max(id) FROM tokens) AND id NOT IN (SELECT token_id FROM sessions)
+    ORDER BY coalesce(last_used_at, created_at), id LIMIT ${count})`;
 }

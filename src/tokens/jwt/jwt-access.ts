@@ -99,7 +99,7 @@ export function openJwtAccess(options: JwtAccessOptions) {
 
   return {
     tokenCharsMax: limits.jwt.tokenCharsMax,
-    authenticate: (token: string) => callerOf(token) ?? ('unknown' as const),
+    authenticate: callerOf,
     async authenticateAgain(token: string): Promise<Caller | Refusal> {
       const jwt = readJwt(token);
       if (typeof jwt === 'string') return denial(jwt);

@@ -5,7 +5,7 @@ import { after, test } from 'node:test';
 import { diagnose } from '../../helpers/diagnosis.ts';
 import { withLimits } from '../../helpers/faults.ts';
 import { until } from '../../helpers/pause.ts';
-import { startPostgres } from '../../helpers/postgres.ts';
+import { sharedPostgres } from '../../helpers/postgres.ts';
 import { makeStore } from '../../helpers/postgres-connection.ts';
 import {
   create,
@@ -19,7 +19,7 @@ import { alterStore, makeStore as makeFile } from '../../helpers/store-file.ts';
 
 /* What an operator does to the table of plants. Of one batch: test/store/postgres/store-refused.test.ts. */
 
-const server = await startPostgres({ after });
+const server = await sharedPostgres({ after });
 
 async function databaseWith(...changes: string[]): Promise<string> {
   const url = await server.makeDatabase();
@@ -60,8 +60,8 @@ const faults: Record<string, [change: string, says: RegExp]> = {
     /a plant is not stored \(.*\); ALTER TABLE public.plants DISABLE RULE away/,
   ],
   'hides plants': [
-    `CREATE ROLE gardener LOGIN; GRANT ALL ON ALL TABLES IN SCHEMA public TO gardener;
-      ALTER TABLE plants ENABLE ROW LEVEL SECURITY; CREATE POLICY half ON plants USING (id > 0)`,
+    `CREATE ROLE half LOGIN; GRANT ALL ON ALL TABLES IN SCHEMA public TO half;
+      ALTER TABLE plants ENABLE ROW LEVEL SECURITY; CREATE POLICY positive ON plants USING (id > 0)`,
     /a plant is not stored \(.*row-level security.*\); ALTER TABLE public.plants DISABLE ROW LEVEL/,
   ],
 };
@@ -72,7 +72,7 @@ for (const [what, [change, says]] of Object.entries(faults))
   }, async (t) => {
     const url = (await databaseWith(change)).replace(
       '//postgres',
-      what === 'hides plants' ? '//gardener' : '//postgres',
+      what === 'hides plants' ? '//half' : '//postgres',
     );
     const file = join(await temporaryFolder(t), 'plants.ndjson');
     writeFileSync(file, '{"id":1,"name":"Alder"}\n');

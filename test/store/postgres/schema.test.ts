@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { nameOfDatabase, startPostgres } from '../../helpers/postgres.ts';
+import { nameOfDatabase, sharedPostgres } from '../../helpers/postgres.ts';
 import { makeStore } from '../../helpers/postgres-connection.ts';
 import { create, oneThread, startServer, temporaryFolder } from '../../helpers/program.ts';
 import { done, doneJson, doneRecords, on } from '../../helpers/run-here.ts';
 
 const commonPlants = fileURLToPath(new URL('../../data/common-plants.ndjson', import.meta.url));
 
-const server = await startPostgres({ after });
+const server = await sharedPostgres({ after });
 
 const columns = 'id bigint, name text NOT NULL, tag text, created_at bigint NOT NULL';
 const whole = `${columns}, created_by bigint NOT NULL`;

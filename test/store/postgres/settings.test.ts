@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { diagnose } from '../../helpers/diagnosis.ts';
-import { nameOfDatabase, startPostgres } from '../../helpers/postgres.ts';
+import { nameOfDatabase, sharedPostgres } from '../../helpers/postgres.ts';
 import { makeStore } from '../../helpers/postgres-connection.ts';
 import {
   create,
@@ -13,7 +13,7 @@ import {
 } from '../../helpers/program.ts';
 import { done, doneRecords, on, refused, runHere } from '../../helpers/run-here.ts';
 
-const server = await startPostgres({ after });
+const server = await sharedPostgres({ after });
 
 /**
  * All that a session can set, at one end of the range, and texts. Without what fills the log of the
@@ -96,10 +96,10 @@ test('plants that a policy of the database hides are an error, and no part of th
   for (const statement of [
     "INSERT INTO plants SELECT id, 'Alder', NULL, 0, 0 FROM generate_series(1, 4) AS id",
     `ALTER TABLE plants ENABLE ROW LEVEL SECURITY; ${ours}`,
-    'CREATE ROLE gardener LOGIN; GRANT ALL ON ALL TABLES IN SCHEMA public TO gardener',
+    'CREATE ROLE reader LOGIN; GRANT ALL ON ALL TABLES IN SCHEMA public TO reader',
   ])
     await server.query(statement, url);
-  const store = url.replace('//postgres', '//gardener');
+  const store = url.replace('//postgres', '//reader');
   const backup = join(await temporaryFolder(t), 'backup.db');
   for (const args of [
     ['plants', 'count'],

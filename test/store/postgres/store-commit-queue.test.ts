@@ -4,10 +4,10 @@ import { postgresLocation } from '../../../src/cli/flags/postgres-location.ts';
 import { limits } from '../../../src/limits.ts';
 import { openPostgresStore } from '../../../src/store/postgres/store.ts';
 import { queueOn } from '../../helpers/commit-queue.ts';
-import { startPostgres } from '../../helpers/postgres.ts';
+import { sharedPostgres } from '../../helpers/postgres.ts';
 import { connectTo } from '../../helpers/postgres-connection.ts';
 
-const server = await startPostgres({ after });
+const server = await sharedPostgres({ after });
 
 /** A queue on a real store, and a transaction of another client in the same database. */
 async function openQueue(t: TestContext) {

@@ -6,12 +6,12 @@ import { byId, newestFirst, plantWindow } from '../../../src/store/postgres/plan
 import { ensureSchema } from '../../../src/store/postgres/schema.ts';
 import { openPostgresStore } from '../../../src/store/postgres/store.ts';
 import { queryOn } from '../../../src/store/postgres/transaction.ts';
-import { nameOfDatabase, startPostgres } from '../../helpers/postgres.ts';
+import { nameOfDatabase, sharedPostgres } from '../../helpers/postgres.ts';
 import { connectTo } from '../../helpers/postgres-connection.ts';
 import { storeSuite } from '../store-suite.ts';
 
 const callMs = 10_000;
-const server = await startPostgres({ after });
+const server = await sharedPostgres({ after });
 const database = await server.makeDatabase();
 
 const open = () => openPostgresStore(postgresLocation(database, {}), { callMs, mayMake: true });

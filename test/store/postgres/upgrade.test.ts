@@ -5,7 +5,7 @@ import { Client } from 'pg';
 import { storeLocation } from '../../../src/cli/flags/store-location.ts';
 import { engineOf, postgresEngine } from '../../../src/store/engines.ts';
 import { withLimits } from '../../helpers/faults.ts';
-import { nameOfDatabase, startPostgres } from '../../helpers/postgres.ts';
+import { nameOfDatabase, sharedPostgres } from '../../helpers/postgres.ts';
 import { locationOf } from '../../helpers/postgres-connection.ts';
 import {
   create,
@@ -17,7 +17,7 @@ import {
 } from '../../helpers/program.ts';
 import { done, on, refused, runHere } from '../../helpers/run-here.ts';
 
-const database = await startPostgres({ after });
+const database = await sharedPostgres({ after });
 
 const dump = readFileSync(new URL('../../data/store-1.1.0.sql', import.meta.url), 'utf8');
 

@@ -35,11 +35,7 @@ export interface Setting extends Pick<NodeSetting, 'nodes' | 'load'> {
 export type Fault<S = Setting> = (setting: S) => Promise<void>;
 
 export const databaseFaults: Readonly<Record<string, Fault>> = {
-  async 'the database is killed'({ database, ...setting }) {
-    await database.kill();
-    await untilRefused(setting);
-    await database.start();
-  },
+  'the database is killed': killDatabase,
   async 'the database is restarted'({ database }) {
     await database.stop('fast');
     await database.start();
@@ -118,6 +114,15 @@ export const stillNodeFaults: Readonly<Record<string, Fault<NodeSetting>>> = {
     child.kill('SIGCONT');
   },
 };
+
+export async function killDatabase({
+  database,
+  ...setting
+}: Pick<Setting, 'database' | 'nodes' | 'load'>): Promise<void> {
+  await database.kill();
+  await untilRefused(setting);
+  await database.start();
+}
 
 /**
  * Where the database has a small disk of its own: fills it, until the database has nowhere to put a

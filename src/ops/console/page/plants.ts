@@ -63,7 +63,7 @@ function inputText(iso: string): string {
 }
 
 function Found({ store, query }: { store: Store; query: URLSearchParams }) {
-  const { plants, next, isSearching, error, goOn, stop } = useSearch(store.ask, query);
+  const { plants, next, isSearching, error, goOn } = useSearch(store.ask, query);
   const isEmpty = plants.length === 0 && next === null && !isSearching && !error;
   return [
     plants.length > 0 &&
@@ -74,7 +74,6 @@ function Found({ store, query }: { store: Store; query: URLSearchParams }) {
       'p',
       { class: 'row' },
       isSearching && h('span', { role: 'status' }, 'Searching…'),
-      isSearching && h('button', { onClick: stop }, 'Stop'),
       !isSearching && next !== null && h('button', { onClick: goOn }, 'More'),
     ),
   ];
@@ -96,7 +95,7 @@ function useSearch(ask: Ask, query: URLSearchParams) {
   const ending = useRef(new AbortController());
 
   async function goOn(from: Search): Promise<void> {
-    const { signal } = (ending.current = new AbortController());
+    const { signal } = ending.current;
     const wanted = from.plants.length + pagePlants;
     let { plants, next } = from;
     let error: Error | undefined;
@@ -118,7 +117,7 @@ function useSearch(ask: Ask, query: URLSearchParams) {
     void goOn(begun);
     return () => ending.current.abort();
   }, []);
-  return { ...search, goOn: () => void goOn(search), stop: () => ending.current.abort() };
+  return { ...search, goOn: () => void goOn(search) };
 }
 
 function partQuery(query: URLSearchParams, next: string, limit: string): URLSearchParams {

@@ -28,29 +28,26 @@ const rowsShown = 100;
 
 /** The last refusals, newest first, by code and by client. The address has the filter. */
 export function Refusals({ state: { refusals }, query }: PageProps) {
-  const [held, setHeld] = useState<readonly RefusedRequest[] | undefined>();
   const [areAllShown, setAllShown] = useState(false);
-  const all = held ?? refusals;
   const [code, client] = [query.get('code') ?? '', query.get('client') ?? ''];
   const found = useMemo(
     () =>
-      (all ?? [])
+      (refusals ?? [])
         .filter((one) => ['', `${one.code}`].includes(code))
         .filter((one) => ['', clientOf(one)].includes(client))
         .toReversed(),
-    [all, code, client],
+    [refusals, code, client],
   );
-  if (!all) return h(Loading, {});
+  if (!refusals) return h(Loading, {});
   const foundText = numberText(found.length);
   const filter = (change: Record<string, string>) => {
     const wanted = Object.entries({ code, client, ...change }).filter(([, value]) => value !== '');
     location.hash = `#/refusals?${new URLSearchParams(wanted)}`;
   };
   const filtered = [
-    ['Code', 'code', all.map((one) => `${one.code}`), code],
-    ['Client', 'client', all.map(clientOf), client],
+    ['Code', 'code', refusals.map((one) => `${one.code}`), code],
+    ['Client', 'client', refusals.map(clientOf), client],
   ] as const;
-  const hold = () => setHeld(held ? undefined : refusals);
   const rows = areAllShown ? found : found.slice(0, rowsShown);
   return [
     h(
@@ -61,8 +58,7 @@ export function Refusals({ state: { refusals }, query }: PageProps) {
           filter({ [name]: currentTarget.value });
         return choice(label, choicesOf(values, chosen), { onChange }, chosen);
       }),
-      h('button', { type: 'button', 'aria-pressed': held !== undefined, onClick: hold }, 'Pause'),
-      h('output', { class: 'quiet' }, `${foundText} of the last ${numberText(all.length)}`),
+      h('output', { class: 'quiet' }, `${foundText} of the last ${numberText(refusals.length)}`),
     ),
     found.length === 0
       ? h('p', { class: 'quiet' }, 'No refusal since the start of the service matches.')

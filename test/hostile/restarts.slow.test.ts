@@ -56,7 +56,7 @@ test('a service takes over from another on the same port and store, and clients 
   const store = await storePath(t);
   let running: RunningServer = await startServer(t, store);
   const { port } = running;
-  const load = keepCreating(running.plantsUrl, 32, between);
+  const load = keepCreating(running.plantsUrl, scale({ short: 4, long: 32 }), between);
 
   for (let restart = 0; restart < restarts; restart += 1) {
     const next = await startServer(t, store, ['--port', String(port), '--reuse-port']);
@@ -78,7 +78,7 @@ test('a later release takes over from the nodes of a database one by one, nodes 
     const first = await startServer(t, url, ['--reuse-port', ...oneThread]);
     const samePort = ['--port', `${first.port}`, '--reuse-port', ...oneThread];
     let running = [first, await startServer(t, url, samePort)];
-    const load = keepCreating(first.plantsUrl, 16, between);
+    const load = keepCreating(first.plantsUrl, scale({ short: 4, long: 16 }), between);
 
     for (const variables of [later, later, undefined, later]) {
       const next = await startServer(t, url, samePort, variables);

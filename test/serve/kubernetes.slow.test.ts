@@ -15,7 +15,7 @@ import { limits } from '../../src/limits.ts';
 import { version } from '../../src/program.ts';
 import { listenFor } from '../helpers/free-port.ts';
 import { pause } from '../helpers/pause.ts';
-import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
+import { nameOfDatabase, sharedPostgres } from '../helpers/postgres.ts';
 import { oneThread, type RunningServer, startServer, token } from '../helpers/program.ts';
 
 const packaging = join(import.meta.dirname, '../../packaging');
@@ -121,7 +121,7 @@ async function probe(
 }
 
 test('a rolling update, with connections to a node until its preStop ends, fails no request', async (t) => {
-  const database = await startPostgres({ after });
+  const database = await sharedPostgres({ after });
   const url = await database.makeDatabase();
   const startNode = async () => {
     const node = await startServer(t, url, oneThread);
@@ -157,6 +157,7 @@ test('a rolling update, with connections to a node until its preStop ends, fails
         .then(([reply]) => once(reply.resume(), 'end').then(() => reply.statusCode))
         .catch(({ code }) => code);
       outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
+      await pause();
     }
   };
   // An idle connection could close while its client sends.

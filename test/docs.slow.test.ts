@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { packClient } from '../packaging/client.ts';
 import { withLimits } from './helpers/faults.ts';
 import { type Block, blocksOf, pages, root } from './helpers/pages.ts';
-import { startPostgres } from './helpers/postgres.ts';
+import { sharedPostgres } from './helpers/postgres.ts';
 import { oneThread, startServer, temporaryFolder } from './helpers/program.ts';
 import { skipVisibly } from './helpers/skips.ts';
 
@@ -20,7 +20,7 @@ const recovery = 'docs/operate/recovery.md';
 /**
  * Lines that install, test and measure the project itself: the script that CI runs does the same.
  */
-const torture = ['kill', 'power', 'faults', 'history', 'hostile', 'litestream', 'client'].map(
+const torture = ['power', 'faults', 'history', 'hostile', 'litestream', 'disasters', 'client'].map(
   (name) => `npm run torture:${name}`,
 );
 const ranByCi = ['npm ci', 'npm run check', ...torture, 'npm run bench'];
@@ -45,7 +45,7 @@ const preamble = `
 test('every command and program that the pages show works as it is shown', async (t) => {
   const folder = await temporaryFolder(t);
   const { port, opsUrl } = await startServer(t, join(folder, 'data/plants.db'), oneThread, {});
-  const postgres = await (await startPostgres(t)).makeDatabase();
+  const postgres = await (await sharedPostgres(t)).makeDatabase();
   const addresses = { PORT: `${port}`, OPS_PORT: new URL(opsUrl).port, POSTGRES: postgres };
   const { PLANT_STORE_TOKEN: _, ...briefly } = withLimits({ prove: { seconds: 1 } });
   const env = { ...process.env, ...briefly, NODE: process.execPath, ROOT: root, ...addresses };

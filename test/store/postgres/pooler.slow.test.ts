@@ -3,11 +3,11 @@ import { after, type TestContext, test } from 'node:test';
 import pg from 'pg';
 import { diagnose } from '../../helpers/diagnosis.ts';
 import { lacksPgBouncer, startPooler } from '../../helpers/poolers.ts';
-import { nameOfDatabase, startPostgres } from '../../helpers/postgres.ts';
+import { nameOfDatabase, sharedPostgres } from '../../helpers/postgres.ts';
 import { create, oneThread, startServer } from '../../helpers/program.ts';
 import { done, on, runHere } from '../../helpers/run-here.ts';
 
-const server = await startPostgres({ after });
+const server = await sharedPostgres({ after });
 await server.query('CREATE ROLE stranger');
 
 /** What other clients of a pooler leave in a session. */
@@ -43,13 +43,13 @@ test('a command and doctor act in the role that the operator has set, and in non
   if (lacksPgBouncer(t)) return;
   const url = await server.makeDatabase();
   const name = nameOfDatabase(url);
-  await server.query(`CREATE ROLE gardener; ALTER DATABASE ${name} OWNER TO gardener;
-    ALTER ROLE postgres IN DATABASE ${name} SET role = gardener`);
+  await server.query(`CREATE ROLE pooled; ALTER DATABASE ${name} OWNER TO pooled;
+    ALTER ROLE postgres IN DATABASE ${name} SET role = pooled`);
   const { pooled, other } = await behindPooler(t, url);
   await other.query('SET ROLE stranger');
   await done('token', 'create', 'app', ...on(pooled));
   const { lines } = await diagnose(pooled);
-  assert.equal(lines['role'], 'ok gardener has the privileges that the service needs');
+  assert.equal(lines['role'], 'ok pooled has the privileges that the service needs');
   assert.match(lines['test write'] ?? '', /^ok /);
 });
 

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type TestContext, test } from 'node:test';
 import { Worker } from 'node:worker_threads';
-import { limits } from '../../../src/limits.ts';
-import { callsTo } from '../../../src/store/sqlite/thread-calls.ts';
+import { limits } from '../../src/limits.ts';
+import { callsTo } from '../../src/threads/calls.ts';
 
 const silent = "require('node:worker_threads').parentPort.on('message', () => undefined);";
 
@@ -11,16 +11,16 @@ async function openSilent(t: TestContext) {
   const thread = new Worker(silent, { eval: true });
   t.after(() => thread.terminate());
   await once(thread, 'online');
-  return { thread, ...callsTo(thread) };
+  return { thread, ...callsTo(thread, 'the other thread') };
 }
 
-const unavailable = { name: 'StoreError', failure: 'unavailable' };
+const unavailable = { failure: 'unavailable' };
 
-test('a limited number of calls waits for the thread of a store, and further calls are refused', {
+test('a limited number of calls waits for another thread, and further calls are refused', {
   timeout: 60_000,
 }, async (t) => {
   const { call } = await openSilent(t);
-  for (let count = 0; count < limits.sqlite.callsMax; count += 1)
+  for (let count = 0; count < limits.service.callsMax; count += 1)
     call('beat', [1]).catch(() => undefined);
   await assert.rejects(call('beat', [1]), {
     ...unavailable,
@@ -28,7 +28,7 @@ test('a limited number of calls waits for the thread of a store, and further cal
   });
 });
 
-test('the end of the thread of a store fails the calls under way, and later ones', async (t) => {
+test('the end of another thread fails the calls under way, and later ones', async (t) => {
   const { thread, call, ended } = await openSilent(t);
   const underWay = assert.rejects(call('beat', [1]), unavailable);
   const settled = ended();
@@ -38,6 +38,6 @@ test('the end of the thread of a store fails the calls under way, and later ones
   await Promise.all([underWay, settled]);
   await assert.rejects(call('beat', [1]), {
     ...unavailable,
-    message: /thread of the store has ended/,
+    message: /^the other thread has ended/,
   });
 });

@@ -5,10 +5,11 @@ import type { SharedCounter } from '../threads/shared-counter.ts';
 import type { Exchange, ListenerState, Reply } from './exchange.ts';
 
 /** Sends the replies of one connection in the order of their requests (RFC 9112 §9.3.2). */
-export class ReplySender {
+export class Replies {
   /** The connection ends with the reply of this exchange (RFC 9112 §9.6). */
   last: Exchange | undefined;
-  private readonly due: Exchange[] = [];
+  /** Of requests that have arrived, whether or not they are answered. */
+  private readonly inLine: Exchange[] = [];
   /** Bodies of replies that wait for the replies before them. */
   private waitingBytes = 0;
   private writtenBytes = 0;
@@ -17,37 +18,37 @@ export class ReplySender {
   private readonly socket: Socket;
   readonly listener: ListenerState;
   private readonly pipelined: SharedCounter;
-  private readonly onDue: (exchange: Exchange) => void;
+  private readonly onReady: (exchange: Exchange) => void;
 
-  /** @param onDue called when an exchange has its reply, or wants `100 Continue` */
+  /** @param onReady called when an exchange has its reply, or wants `100 Continue` */
   constructor(
     socket: Socket,
     listener: ListenerState,
     pipelined: SharedCounter,
-    onDue: (exchange: Exchange) => void,
+    onReady: (exchange: Exchange) => void,
   ) {
     this.socket = socket;
     this.listener = listener;
     this.pipelined = pipelined;
-    this.onDue = onDue;
+    this.onReady = onReady;
   }
 
   get address(): string {
     return this.socket.remoteAddress ?? '';
   }
 
-  get dueCount(): number {
-    return this.due.length;
+  get isLone(): boolean {
+    return this.inLine.length === 1;
   }
 
   /** A whole request waits for its answer. */
   get awaitsReply(): boolean {
-    const [first] = this.due;
+    const [first] = this.inLine;
     return first?.isReceived === true && first.reply === undefined;
   }
 
   get isIdle(): boolean {
-    return this.due.length === 0 && this.file === undefined;
+    return this.inLine.length === 0 && this.file === undefined;
   }
 
   get isFinished(): boolean {
@@ -63,17 +64,17 @@ export class ReplySender {
     return this.file !== undefined || this.socket.writableLength > 0;
   }
 
-  /** What the kernel has taken since the start of the connection. Short texts count by characters. */
-  get takenBytes(): number {
+  /** What the kernel has got since the start of the connection. Short texts count by characters. */
+  get sentBytes(): number {
     return this.writtenBytes - this.socket.writableLength;
   }
 
   /** Replies must be sent before another request is read. */
   get isCrowded(): boolean {
     return (
-      this.due.length >= limits.http.pipelineMax ||
+      this.inLine.length >= limits.http.pipelineMax ||
       this.waitingBytes > limits.http.unsentBytes ||
-      (this.due.length > 0 && !this.pipelined.add(0, limits.http.pipelinedInAllMax - 1)) ||
+      (this.inLine.length > 0 && !this.pipelined.add(0, limits.http.pipelinedInAllMax - 1)) ||
       this.socket.writableNeedDrain
     );
   }
@@ -81,19 +82,19 @@ export class ReplySender {
   /** Puts the reply of a request in line, before there is a reply. */
   expect(exchange: Exchange): void {
     // A malformed request gets its refusal beyond the bound, too.
-    if (this.due.length > 0) this.pipelined.add(1, Number.POSITIVE_INFINITY);
-    this.due.push(exchange);
+    if (this.inLine.length > 0) this.pipelined.add(1, Number.POSITIVE_INFINITY);
+    this.inLine.push(exchange);
   }
 
   replied(exchange: Exchange): void {
     this.waitingBytes += exchange.reply?.body.length ?? 0;
     if (exchange.reply?.closes) this.last = exchange;
-    this.onDue(exchange);
+    this.onReady(exchange);
   }
 
   continue(exchange: Exchange): void {
     exchange.isContinueDue = true;
-    this.onDue(exchange);
+    this.onReady(exchange);
   }
 
   /**
@@ -103,7 +104,7 @@ export class ReplySender {
    */
   send(isEnding: boolean): void {
     do {
-      const text = this.takeReplies(isEnding);
+      const text = this.nextText(isEnding);
       if (text !== '') this.write(text);
     } while (this.sendFile());
   }
@@ -116,17 +117,17 @@ export class ReplySender {
     this.socket.write(written);
   }
 
-  /** Takes replies up to the head of a reply whose body follows. */
-  private takeReplies(isEnding: boolean): string {
+  /** The replies that are next in line, up to the head of a reply whose body follows. */
+  private nextText(isEnding: boolean): string {
     let text = '';
     while (this.file === undefined) {
-      const exchange = this.due[0];
+      const exchange = this.inLine[0];
       if (exchange === undefined) break;
       if (exchange.isContinueDue) text += continueText;
       exchange.isContinueDue = false;
       const { reply } = exchange;
       if (reply === undefined) break;
-      if (isEnding && this.due.length === 1) this.last = exchange;
+      if (isEnding && this.inLine.length === 1) this.last = exchange;
       text += this.textOf(exchange, reply);
       if (typeof reply.body !== 'string') this.file = exchange.isHead ? undefined : reply.body;
       this.remove(exchange, reply);
@@ -151,9 +152,9 @@ export class ReplySender {
 
   private remove(exchange: Exchange, reply: Reply): void {
     exchange.isOver = true;
-    this.due.shift();
+    this.inLine.shift();
     this.waitingBytes -= reply.body.length;
-    if (this.due.length > 0) this.pipelined.subtract(1);
+    if (this.inLine.length > 0) this.pipelined.subtract(1);
   }
 
   /** @returns whether a file has been sent to its end */
@@ -170,13 +171,13 @@ export class ReplySender {
 
   /** The client has closed its half of the connection, and may still read. */
   noteClientClosed(): void {
-    for (const { taker } of this.due) taker?.noteClientClosed?.();
+    for (const { bodyHandler } of this.inLine) bodyHandler?.onClientClosed?.();
   }
 
   abandon(): void {
     this.noteClientClosed();
-    if (this.due.length > 1) this.pipelined.subtract(this.due.length - 1);
-    for (const exchange of this.due.splice(0)) exchange.isOver = true;
+    if (this.inLine.length > 1) this.pipelined.subtract(this.inLine.length - 1);
+    for (const exchange of this.inLine.splice(0)) exchange.isOver = true;
   }
 }
 

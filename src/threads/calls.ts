@@ -1,6 +1,5 @@
 import type { MessagePort, Worker } from 'node:worker_threads';
-import { limits } from '../../limits.ts';
-import { StoreError, type StoreFailure } from '../errors.ts';
+import { limits } from '../limits.ts';
 
 interface Call {
   readonly id: number;
@@ -8,40 +7,51 @@ interface Call {
   readonly args: readonly unknown[];
 }
 
+/** An error passes to another thread without its class, and its own `fields` beside it. */
 type Reply = { readonly id: number } & (
   | { readonly result: unknown }
-  | { readonly failure: StoreFailure; readonly message: string }
+  | { readonly error: Error; readonly fields: object }
 );
+
+/** With the code of a system error, or the failure of a StoreError. */
+type CallError = Error & { readonly code?: string; readonly failure?: string };
 
 /**
  * Calls functions of another thread, which answers with `answerCalls`. Calls may overlap. The thread
  * keeps the process as long as a call is under way.
+ *
+ * @param threadName for messages
+ * @param toError gives an error of a call its class
  */
-export function callsTo(thread: Worker) {
+export function callsTo(
+  thread: Worker,
+  threadName: string,
+  toError: (error: CallError) => Error = (error) => error,
+) {
   const underWay = new Map<number, PromiseWithResolvers<unknown>>();
   let lastId = 0;
   let hasEnded = false;
   thread.unref();
+  // A message without an id is no reply.
   thread.on('message', ({ id, ...reply }: Reply) => {
     const call = underWay.get(id);
     underWay.delete(id);
     if (underWay.size === 0) thread.unref();
-    if ('failure' in reply) call?.reject(new StoreError(reply.failure, reply.message));
+    if ('error' in reply) call?.reject(toError(Object.assign(reply.error, reply.fields)));
     else call?.resolve(reply.result);
   });
   thread.on('exit', () => {
     hasEnded = true;
     for (const { reject } of underWay.values()) reject(unavailable());
   });
-  const unavailable = () =>
-    new StoreError(
-      'unavailable',
-      hasEnded ? 'the thread of the store has ended' : 'the store has not answered earlier calls',
-    );
+  const unavailable = () => {
+    const says = hasEnded ? 'has ended' : 'has not answered earlier calls';
+    return toError(Object.assign(new Error(`${threadName} ${says}`), { failure: 'unavailable' }));
+  };
   return {
-    /** @throws StoreError, also beyond `limits.sqlite.callsMax`, and after the end of the thread */
-    async call(name: string, args: readonly unknown[]): Promise<unknown> {
-      if (hasEnded || underWay.size >= limits.sqlite.callsMax) throw unavailable();
+    /** Fails beyond `limits.service.callsMax`, and after the end of the thread. */
+    async call(name: string, args: readonly unknown[] = []): Promise<unknown> {
+      if (hasEnded || underWay.size >= limits.service.callsMax) throw unavailable();
       const answer = Promise.withResolvers<unknown>();
       lastId += 1;
       underWay.set(lastId, answer);
@@ -60,9 +70,9 @@ export function answerCalls(port: MessagePort, functions: object): void {
     const call = functions[name as keyof typeof functions] as (...args: unknown[]) => unknown;
     try {
       port.postMessage({ id, result: await call(...args) } satisfies Reply);
-    } catch (error) {
-      const { failure = 'defect', message } = error as StoreError;
-      port.postMessage({ id, failure, message } satisfies Reply);
+    } catch (thrown) {
+      const error = thrown as Error;
+      port.postMessage({ id, error, fields: { ...error } } satisfies Reply);
     }
   });
 }
