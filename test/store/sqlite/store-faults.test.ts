@@ -207,12 +207,17 @@ for (const [what, [harm, inWhich]] of Object.entries(removals)) {
     const server = await startServerOnNewStore(t, ...oneThread);
     assert.equal((await create(server.plantsUrl, plant(1))).status, 200);
 
+    // So soon after the start, the thread that saves the plants may not have opened the store.
     harm(server.store);
 
     assert.deepEqual(await statusAndCode(await create(server.plantsUrl, plant(2))), [503, 50301]);
     await assertEndsByItself(server, /have been removed or replaced while it was open/);
     const [, saved = ''] = inWhich.exec(server.stderr().replaceAll('"', ' ')) ?? [];
-    assert.deepEqual(storedIds(saved).filter((id) => id !== 2), [1], server.stderr());
+    assert.deepEqual(
+      storedIds(saved).filter((id) => id !== 2),
+      [1],
+      server.stderr(),
+    );
   });
 }
 
