@@ -7,13 +7,25 @@ import { createFileDurably, linkDurably } from '../disk/files.ts';
 import { limits } from '../limits.ts';
 import { version } from '../program.ts';
 import { ageText, isoTime } from '../quantity-text.ts';
+import { resolveEngine } from '../store/engine.ts';
 import { engineOf, sqliteEngine } from '../store/engines.ts';
 import { StoreError, StoreOpenError } from '../store/errors.ts';
-import type { PlantFigures } from '../store/inspection.ts';
-import { fileLocation, type StoreLocation } from '../store/location.ts';
+import {
+  fileLocation,
+  type PostgresLocation,
+  type SqliteLocation,
+  type StoreLocation,
+} from '../store/location.ts';
 import { demandSame, makeStoreCopy } from '../transfer/store-copy.ts';
 import { refuseStoreFile } from '../transfer/store-files.ts';
-import { compareWithBackup, differenceText, faultOf, holdsAll, inspectBackup } from './check.ts';
+import {
+  compareInFolder,
+  compareWithBackup,
+  differenceText,
+  faultOf,
+  holdsAll,
+  inspectBackup,
+} from './check.ts';
 import { claimFolder, nextName, thinBackups, unfinishedPath } from './folder.ts';
 import {
   backupsOf,
@@ -140,12 +152,7 @@ function openComparison(
   async function compare(copy: string, backup: BackupInSeries): Promise<Holding> {
     const { file, manifest } = backup;
     const path = join(folder, file);
-    const found = await compareWithBackup(
-      path,
-      manifest?.plants ?? 0,
-      fileLocation(copy),
-      terminal,
-    ).catch((error: Error) => error);
+    const found = await compareInFolder(folder, backup, fileLocation(copy), terminal);
     if (!(found instanceof Error) && holdsAll(found)) return 'held';
     const fault = await faultOf(path, terminal);
     if (fault !== undefined) {
@@ -188,7 +195,7 @@ function openComparison(
   };
 }
 
-/** What a backup in a folder is more than one file. */
+/** What a backup in a folder has beyond a single file. */
 interface InFolder {
   /** Where the backup is made; by default a new folder beside its path. */
   readonly unfinished?: string;
@@ -208,29 +215,19 @@ export function makeBackup(
   terminal: Terminal,
   { unfinished, describe }: InFolder = {},
 ): Promise<Manifest> {
-  const { backUp } = engineOf(location);
   const left = 'no backup has been made, and earlier ones are as they were; make it again';
   return withUnfinishedFolder(
     { path, folder: unfinished, work: 'the backup', left },
     terminal,
     async (folder) => {
       const copy = join(folder, basename(path));
-      const source = backUp
-        ? await backUp(copy, terminal.showProgress)
-        : await copyDatabase(location, copy, terminal);
-      const figures = await inspectBackup(copy, terminal);
-      if ('fault' in figures)
-        throw new CommandError(
-          `the copy ${figures.fault}; check the store with ${engineOf(location).command('verify')}`,
-        );
-      // Plants that came to the store after the copy are no difference.
-      const found = backUp && (await compareWithBackup(copy, figures.plants, location, terminal));
-      if (found && !holdsAll(found))
-        throw new CommandError(
-          `the copy differs from the store: ${differenceText(found, copy, location)}`,
-        );
-      if (source && source.digest !== figures.digest)
-        throw new CommandError('the copy differs from what was read of the store; repeat it');
+      const figures = await resolveEngine<Promise<BackupFigures>>(
+        {
+          sqlite: (file) => copyFile(file, copy, terminal),
+          postgres: (database) => copyDatabase(database, copy, terminal),
+        },
+        location,
+      );
       const described = await describe?.(copy, figures);
       const times = { createdAt: startedAt.toISOString(), checkedAt: new Date().toISOString() };
       const { place } = placeOf(location);
@@ -241,13 +238,29 @@ export function makeBackup(
   );
 }
 
-/** Copies the plants one by one. Makes one file without a WAL. @returns what was read */
-async function copyDatabase(
-  location: StoreLocation,
-  path: string,
+/** @returns the figures of the copy, which holds what the file holds */
+async function copyFile(
+  location: SqliteLocation,
+  copy: string,
   terminal: Terminal,
-): Promise<PlantFigures> {
-  const file = fileLocation(path);
+): Promise<BackupFigures> {
+  await sqliteEngine(location).backUp(copy, terminal.showProgress);
+  const figures = await inspectCopy(copy, location, terminal);
+  // Plants that came to the store after the copy are no difference.
+  const found = await compareWithBackup(copy, figures.plants, location, terminal);
+  if (holdsAll(found)) return figures;
+  throw new CommandError(
+    `the copy differs from the store: ${differenceText(found, copy, location)}`,
+  );
+}
+
+/** Copies the plants one by one, into one file without a WAL. @returns the figures of the file */
+async function copyDatabase(
+  location: PostgresLocation,
+  copy: string,
+  terminal: Terminal,
+): Promise<BackupFigures> {
+  const file = fileLocation(copy);
   const choices = { acceptsLostCommits: false, isTemporary: true };
   const copied = await makeStoreCopy(location, file, choices, terminal).catch((error) => {
     throw error instanceof StoreError
@@ -256,7 +269,20 @@ async function copyDatabase(
   });
   demandSame(copied);
   await sqliteEngine(file).seal();
-  return copied.source;
+  const figures = await inspectCopy(copy, location, terminal);
+  if (figures.digest === copied.source.digest) return figures;
+  throw new CommandError('the copy differs from what was read of the store; repeat it');
+}
+
+async function inspectCopy(
+  copy: string,
+  location: StoreLocation,
+  terminal: Terminal,
+): Promise<BackupFigures> {
+  const figures = await inspectBackup(copy, terminal);
+  if (!('fault' in figures)) return figures;
+  const check = engineOf(location).command('verify');
+  throw new CommandError(`the copy ${figures.fault}; check the store with ${check}`);
 }
 
 /** Records the backup, and its decision, in the store. The backup is good without the record. */

@@ -9,7 +9,7 @@ const catalogue: readonly ClientProblem[] = Object.values(problems);
 
 const codeList = catalogue.map(({ code, status, when }) => `- \`${code}\` (${status}): ${when}`);
 
-/** None forbids other members or names them: a generated type would get a map for them. */
+/** None has `additionalProperties`: generators would add a map for other members to each type. */
 export const schemas = {
   Plant: { type: 'object', required: ['name'], properties: plantProperties },
   NewPlant: {

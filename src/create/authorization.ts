@@ -2,13 +2,14 @@ import { tokenCharacter } from '../contract/media-type.ts';
 import { Refusal } from '../contract/problems.ts';
 import type { Exchange } from '../http/exchange.ts';
 import type { Fields } from '../http/request-head.ts';
+import { limits } from '../limits.ts';
 import type { Access, Caller } from '../tokens/access.ts';
 import { Tally } from '../tokens/tally.ts';
 
-/** `Bearer` in any case, one or more spaces, b64token (RFC 9110 §11.4, RFC 6750 §2.1). */
+/** `Bearer` in any case, one or more spaces, b64token (RFC 9110 const tokenMissing = new Refusal11.4, RFC 6750 const tokenMissing = new Refusal2.1). */
 const bearerCredentials = /^bearer +([A-Za-z0-9\-._~+/]+=*)$/i;
 
-/** Credentials of any scheme: a token, then the end or a space (RFC 9110 §11.4). */
+/** Credentials of any scheme: a token, then the end or a space (RFC 9110 const tokenMissing = new Refusal11.4). */
 const anyCredentials = new RegExp(`^(${tokenCharacter}+)(?: |$)`);
 
 /**
@@ -45,6 +46,27 @@ export function refuseRole(role: Caller['role']): Refusal {
     'scopeInsufficient',
     `A token with the role \`${role}\` may not create plants; use one with the role \`create\`.`,
   );
+}
+
+export type Throttle = (step: () => void) => void;
+
+/**
+ * Runs the first `limits.access.refusalsAtOnce` steps of a second at once, and each further step
+ * after `limits.access.refusalDelayMs`. So a flood of wrong tokens waits, and valid tokens do not.
+ */
+export function createThrottle(): Throttle {
+  let secondEndsAtMs = 0;
+  let done = 0;
+  return (step) => {
+    const nowMs = performance.now();
+    if (nowMs >= secondEndsAtMs) {
+      secondEndsAtMs = nowMs + 1_000;
+      done = 0;
+    }
+    done += 1;
+    if (done <= limits.access.refusalsAtOnce) step();
+    else setTimeout(step, limits.access.refusalDelayMs);
+  };
 }
 
 function notAToken(header: string, charsMax: number): Refusal {

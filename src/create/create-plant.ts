@@ -18,9 +18,8 @@ import type { Settlement } from '../store/plants.ts';
 import type { Rate } from '../store/tables/tokens.ts';
 import type { Access, Caller } from '../tokens/access.ts';
 import type { RateLimiter } from '../tokens/rate-limit.ts';
-import { authenticateCreate, refuseRole } from './authorization.ts';
+import { authenticateCreate, refuseRole, type Throttle } from './authorization.ts';
 import type { CreateObserver, ObserveCreate } from './observer.ts';
-import type { Throttle } from './throttle.ts';
 
 export interface CreatePlantOptions {
   readonly access: Access;

@@ -2,11 +2,12 @@ import { excerpt } from '../contract/excerpt.ts';
 import { Refusal } from '../contract/problems.ts';
 import { type Exchange, type Handle, sendJson, sendRefusal } from '../http/exchange.ts';
 import { pathOf, targetMalformed } from '../http/request-head.ts';
+import { createThrottle } from './authorization.ts';
 import { type CreatePlantOptions, createPlant } from './create-plant.ts';
 import { answerPreflight, type CrossOrigin, isPreflight, whyNotAllowed } from './cross-origin.ts';
 import { asksForHtml, referenceRoutes, sendToPage } from './reference/routes.ts';
 
-export interface RoutesOptions extends CreatePlantOptions {
+export interface RoutesOptions extends Omit<CreatePlantOptions, 'throttle'> {
   readonly bodyBytesMax: number;
   readonly basePath: string;
   readonly openApi: string;
@@ -16,10 +17,11 @@ export interface RoutesOptions extends CreatePlantOptions {
 
 export function routes(options: RoutesOptions): Handle {
   const { basePath, cors } = options;
+  const creating = { ...options, throttle: createThrottle() };
   const describe = (exchange: Exchange) => sendJson(exchange, options.openApi);
   const calledByPages: Record<string, Record<string, Handle>> = {
     [`${basePath}/plants`]: {
-      POST: (exchange, head) => createPlant(exchange, head, options),
+      POST: (exchange, head) => createPlant(exchange, head, creating),
     },
     [`${basePath}/openapi.json`]: { GET: describe, HEAD: describe },
   };

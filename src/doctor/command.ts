@@ -1,19 +1,19 @@
 import { X509Certificate } from 'node:crypto';
 import { getCACertificates, rootCertificates } from 'node:tls';
 import { earlierStore } from '../backup/earlier-store.ts';
-import { command, type Terminal } from '../cli/command.ts';
+import { CommandError, command, type Terminal } from '../cli/command.ts';
 import type { Values } from '../cli/flags/flags.ts';
 import { jwtFlags, jwtRules, type TlsFiles, tlsFiles, tlsFlags } from '../cli/flags/groups.ts';
 import { hanging } from '../cli/terminal/wrap.ts';
 import { limits } from '../limits.ts';
-import { CertificateError } from '../serve/config.ts';
+import type { Finding, NamedFinding } from '../ops/contract.ts';
 import { resolveEngine } from '../store/engine.ts';
 import { engineOf } from '../store/engines.ts';
 import { StoreError, StoreOpenError } from '../store/errors.ts';
 import { fetchKeys, IssuerError } from '../tokens/jwt/issuer.ts';
 import { checkPostgres } from './postgres.ts';
 import { checkSqlite } from './sqlite.ts';
-import { error, type Finding, type NamedFinding, named, ok, warning } from './start.ts';
+import { error, named, ok, warning } from './start.ts';
 
 export const doctor = command({
   positionals: [],
@@ -79,11 +79,9 @@ function printFindings(findings: readonly NamedFinding[], { print, width }: Term
 
 async function issuerFinding(issuer: string): Promise<Finding> {
   try {
-    const reply = await fetchKeys(issuer, AbortSignal.timeout(limits.jwt.fetchMs));
-    const body = (await reply.json().catch(() => undefined)) as { keys?: unknown } | undefined;
-    const keys = Array.isArray(body?.keys) ? body.keys.length : 0;
-    const found = `${issuer} has ${keys} keys`;
-    return keys > 0
+    const { keys } = await fetchKeys(issuer);
+    const found = `${issuer} has ${keys.length} keys`;
+    return keys.length > 0
       ? ok(found)
       : error(found, 'every token is refused until the identity provider has a key');
   } catch (cause) {
@@ -122,7 +120,7 @@ async function findingsIn(
       key: says === undefined ? undefined : { level: 'warning', says },
     };
   } catch (cause) {
-    if (!(cause instanceof CertificateError)) throw cause;
+    if (!(cause instanceof CommandError)) throw cause;
     return { certificate: error(cause.message, 'the service does not start with these files') };
   }
 }

@@ -1,10 +1,12 @@
+import { CommandError } from '../cli/command.ts';
+import type { Finding } from '../ops/contract.ts';
 import { numberText } from '../quantity-text.ts';
-import { DescriptorsError, withinDescriptors } from '../serve/descriptors.ts';
-import { error, type Finding, ok } from './start.ts';
+import { withinDescriptors } from '../serve/capacity.ts';
+import { error, ok } from './start.ts';
 
 export function descriptors(): Finding {
   const found = usualService();
-  if (found instanceof DescriptorsError) {
+  if (found instanceof CommandError) {
     return error(
       found.message,
       'the limit is that of the shell or supervisor that starts the service',
@@ -18,14 +20,9 @@ export function descriptors(): Finding {
 /** HTTP threads of a service with default flags; 1 if it has too few descriptors to start. */
 export function usualHttpThreads(): number {
   const found = usualService();
-  return found instanceof DescriptorsError ? 1 : found.threadCount;
+  return found instanceof CommandError ? 1 : found.threadCount;
 }
 
-function usualService(): ReturnType<typeof withinDescriptors> | DescriptorsError {
-  try {
-    return withinDescriptors({ httpThreads: 'auto', opsPort: 0, tls: undefined });
-  } catch (cause) {
-    if (cause instanceof DescriptorsError) return cause;
-    throw cause;
-  }
+function usualService() {
+  return withinDescriptors({ httpThreads: 'auto', opsPort: 0, tls: undefined });
 }

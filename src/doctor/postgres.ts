@@ -1,21 +1,13 @@
 import { isThisMachine } from '../hosts.ts';
 import { limits } from '../limits.ts';
+import type { Finding, NamedFinding } from '../ops/contract.ts';
 import { numberText } from '../quantity-text.ts';
-import { splitConnections } from '../serve/database-connections.ts';
+import { splitConnections } from '../serve/capacity.ts';
 import { type DatabaseCondition, engineOf, postgresEngine } from '../store/engines.ts';
 import { StoreError, StoreOpenError } from '../store/errors.ts';
 import type { PostgresLocation } from '../store/location.ts';
 import { descriptors, usualHttpThreads } from './machine-checks.ts';
-import {
-  error,
-  type Finding,
-  type NamedFinding,
-  named,
-  ok,
-  storeText,
-  user,
-  warning,
-} from './start.ts';
+import { error, named, ok, storeText, user, warning } from './start.ts';
 
 type Reached = DatabaseCondition & { readonly location: PostgresLocation };
 

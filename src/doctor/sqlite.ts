@@ -2,6 +2,7 @@ import { constants, existsSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { nearestExisting } from '../disk/file-system.ts';
 import { limits } from '../limits.ts';
+import type { Finding, NamedFinding } from '../ops/contract.ts';
 import { engineOf, sqliteEngine } from '../store/engines.ts';
 import { StoreError, StoreOpenError } from '../store/errors.ts';
 import { defaultStorePath, type SqliteLocation } from '../store/location.ts';
@@ -9,10 +10,8 @@ import { descriptors } from './machine-checks.ts';
 import {
   checkOutside,
   error,
-  type Finding,
   isAllowed,
   lookAt,
-  type NamedFinding,
   named,
   ok,
   type StoreFile,

@@ -11,17 +11,10 @@ import {
 } from '../disk/file-system.ts';
 import { modeText } from '../disk/files.ts';
 import { limits } from '../limits.ts';
+import type { Finding, NamedFinding } from '../ops/contract.ts';
 import { sizeText } from '../quantity-text.ts';
 import { resolveEngine } from '../store/engine.ts';
 import type { SqliteLocation, StoreLocation } from '../store/location.ts';
-
-export interface Finding {
-  readonly level: 'ok' | 'warning' | 'error';
-  /** The figure that was found, and what to do if the level is not `ok`. */
-  readonly says: string;
-}
-
-export type NamedFinding = Finding & { readonly name: string };
 
 export function named(found: Readonly<Record<string, Finding | undefined>>): NamedFinding[] {
   return Object.entries(found).flatMap(([name, finding]) =>

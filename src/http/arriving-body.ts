@@ -5,7 +5,7 @@ import type { RequestHead } from './request-head.ts';
 
 const nothing = Buffer.alloc(0);
 
-/** Refuses a body over its bound with 41300. */
+/** A body that does not arrive in one piece. A body over its bound is refused with 41300. */
 export class ArrivingBody {
   readonly exchange: Exchange;
   /** Bytes that arrived after the reply, or without a handler. */

@@ -13,11 +13,11 @@ import { endedEarly, RequestReader } from './request-reader.ts';
 export interface ConnectionOptions {
   readonly listener: ListenerState;
   readonly crowd: Crowd<Connection>;
-  /** Of all threads. A pipelined request waits unanswered behind another. */
+  /** Of all threads: requests that wait unanswered behind another one of their connection. */
   readonly counters: { readonly pipelinedRequests: SharedCounter };
   readonly handle: Handle;
   readonly idleMs: number;
-  /** A client that takes nothing of its replies for so long does not read. */
+  /** A client that has taken nothing of its replies for this time is cut off. */
   readonly stuckMs: number;
 }
 
@@ -32,7 +32,7 @@ export class Connection implements Member {
   private readonly listener: ListenerState;
   private readonly options: ConnectionOptions;
   private readonly socket: Socket;
-  /** The same without TLS. */
+  /** The TCP connection: below TLS, or `socket` itself. */
   private readonly below: Socket;
   private readonly reader = new RequestReader();
   private readonly replies: Replies;
@@ -79,7 +79,7 @@ export class Connection implements Member {
 
   get heldBytes(): number {
     const bodyBytes = this.arriving?.heldBytes ?? 0;
-    // Linux may keep all that a stranger has got, because strangers need not read.
+    // Linux keeps what was sent until the client reads it, and a stranger may never read.
     const { sentBytes, unsentBytes } = this.replies;
     const unreadBytes =
       this.account === undefined ? Math.min(sentBytes, limits.http.kernelBytes) : 0;
@@ -258,7 +258,7 @@ export class Connection implements Member {
   private send(): void {
     if (this.state !== 'open' || this.isReading) return;
     this.sendReplies();
-    // A connection that lingers has told it.
+    // A connection that lingers has left the crowd.
     if (this.isOpen) this.options.crowd.update(this);
   }
 
@@ -299,10 +299,10 @@ export class Connection implements Member {
     this.arriving = undefined;
     this.reader.drop();
     this.deadlines.lift();
-    // Counts from when the replies have been sent, which may take longer for large replies.
     const { requestMs, lingerMs } = limits.http;
     // A slow client may still read a large reply, and would lose it to the reset. A stop is brief.
     const ms = this.mayLeaveReplies && this.listener.phase === 'open' ? requestMs : lingerMs;
+    // The time begins when the replies have been sent.
     this.socket.end(() => {
       this.isEndSent = true;
       this.deadlines.limitDiscard(ms);
@@ -312,7 +312,7 @@ export class Connection implements Member {
   }
 
   giveWay(): void {
-    // A client that takes no replies gets no further one.
+    // A client that does not read its replies gets no further one.
     const readsNothing = this.mayLeaveReplies || this.replies.hasUnsent;
     if (!this.isOpen || this.isHandling || readsNothing) return this.destroy();
     if (this.hasNoRequest || this.arriving?.exchange.isOver) return this.linger();
@@ -338,7 +338,7 @@ export class Connection implements Member {
   destroy(): void {
     // A reset would fail while the end of the connection is being sent.
     const mayReset = this.state === 'open' || this.isEndSent;
-    // By itself, it would wait until all is sent.
+    // Without a reset, the kernel keeps the connection until all is sent.
     if (mayReset && (this.mayLeaveReplies || this.replies.hasUnsent)) this.below.resetAndDestroy();
     this.below.destroy();
     if (!this.isOpen) return;

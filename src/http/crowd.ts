@@ -24,11 +24,11 @@ export interface CrowdOptions {
   /** Of all threads. `strangers` are those of whom no whole request waits. */
   readonly counters: Readonly<Record<'connections' | 'lingering' | 'strangers', SharedCounter>>;
   readonly connectionsMax: number;
-  /** That share the connections. */
+  /** Threads that share the connections. */
   readonly threadCount: number;
   /** Memory that the connections of all strangers hold. */
   readonly strangersBytesMax: number;
-  /** The same of all others. */
+  /** Memory that all other connections hold. */
   readonly clientsBytesMax: number;
   /** Asks the listeners of the other threads to call `endStranger`. */
   readonly askForRoom?: (() => void) | undefined;
@@ -48,7 +48,7 @@ export class Crowd<M extends Member> {
   private readonly heldByClients: FairShares<number, M>;
   private readonly options: CrowdOptions;
   private readonly endHandshake: () => boolean;
-  /** Connections of all threads that may linger, or wait for another thread to make room. */
+  /** How many connections of all threads may linger, or wait until another thread makes room. */
   private readonly spare: number;
 
   /** @param endHandshake ends the oldest handshake of TLS; returns whether there was one */

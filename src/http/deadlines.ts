@@ -43,8 +43,7 @@ export class Deadlines {
 
   /**
    * Bounds the wait for a request, unless a deadline is set: so only a request renews the wait, and
-   * line ends do not. May be late by `limits.http.expiryCheckMs`, for want of a look at
-   * the clock.
+   * line ends do not. May be late by `limits.http.expiryCheckMs`, because the clock is not read.
    */
   limitIdle(ms: number): void {
     if (this.deadlineMs === never)

@@ -55,7 +55,7 @@ export class Replies {
     return this.last?.isOver === true && this.file === undefined;
   }
 
-  /** Unless the kernel has them. Short texts count by characters. */
+  /** Bytes that the kernel does not have yet. Short texts count by characters. */
   get unsentBytes(): number {
     return this.waitingBytes + this.socket.writableLength;
   }

@@ -3,13 +3,22 @@
 /** ISO 8601. */
 export type Time = string;
 
-export interface Check {
+/** What the service, or `doctor`, has found out. */
+export interface Finding {
+  /** An error makes the service unready; a warning does not. */
+  readonly level: 'ok' | 'warning' | 'error';
+  /** The figure that was found, and what to do if the level is not `ok`. */
+  readonly says: string;
+}
+
+export interface NamedFinding extends Finding {
+  readonly name: string;
+}
+
+export interface Check extends NamedFinding {
   readonly name: 'writes' | 'promise' | 'disk' | 'plants' | 'queue' | 'service';
   /** False for an error only. */
   readonly ok: boolean;
-  /** An error makes the service unready; a warning does not. `doctor` uses the same levels. */
-  readonly level: 'ok' | 'warning' | 'error';
-  readonly says: string;
 }
 
 /** Reply of `/readyz`. */
@@ -53,10 +62,8 @@ export interface Setting {
   readonly inForce: string | null;
 }
 
-/** Something that needs an operator's attention. */
-export interface Matter {
-  readonly level: 'warning' | 'error';
-  readonly says: string;
+/** A warning or an error that needs an operator's attention. */
+export interface LinkedFinding extends Finding {
   /** The page of the console that has more, such as `/refusals?code=42900`. */
   readonly page: string | null;
 }
@@ -76,7 +83,7 @@ export interface Overview extends Readiness {
   readonly creates: Readonly<Record<'created' | 'same' | 'taken' | 'refused' | 'failed', Tally>>;
   /** All refusals of this service, also of taken and failed creates. */
   readonly refused: Tally;
-  readonly attention: readonly Matter[];
+  readonly attention: readonly LinkedFinding[];
 }
 
 export interface Sample {
@@ -86,7 +93,7 @@ export interface Sample {
   readonly samePerSecond: number;
   readonly takenPerSecond: number;
   readonly failedPerSecond: number;
-  /** Other requests that were refused, by the store for what a plant is or before that. */
+  /** Refused requests, without taken and failed creates. */
   readonly refusedPerSecond: number;
   /** Duration of creates with any outcome; null without a create. */
   readonly p50Ms: number | null;

@@ -15,9 +15,9 @@ import type { TlsMaterial } from '../http/tls.ts';
 import { limits } from '../limits.ts';
 import { sharedCounter } from '../threads/shared-counter.ts';
 import { type Answer, type Handler, refusalHeaders, sendAnswer } from './answer.ts';
-import { refuse } from './api/json.ts';
-import type { Probes } from './health/probes.ts';
+import { answerJson, refuse } from './api/json.ts';
 import { reused } from './loading.ts';
+import { type MetricSources, metricsText } from './metrics/metrics.ts';
 
 export interface OperatorListenerOptions {
   readonly opsHost: string;
@@ -100,6 +100,23 @@ function routes({ probes, opsNames, tls, events, ...options }: OperatorListenerO
         }),
       onClientClosed: () => leaving.abort(),
     });
+  };
+}
+
+/** What machines poll, by path. Requests for a path share the reply that is under way. */
+type Probes = Readonly<Record<string, () => Promise<Answer>>>;
+
+export function probesOf(sources: MetricSources): Probes {
+  return {
+    '/livez': async () => answerJson({ live: true }),
+    '/readyz': reused(async () => {
+      const readiness = await sources.health.check();
+      return answerJson(readiness, readiness.ready ? 200 : 503);
+    }, 0),
+    '/metrics': reused(async () => {
+      const headers = { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' };
+      return { status: 200, headers, body: await metricsText(sources) };
+    }, 0),
   };
 }
 

@@ -1,14 +1,14 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import { isDeepStrictEqual } from 'node:util';
+import { CommandError } from '../cli/command.ts';
 import type { TlsFiles } from '../cli/flags/groups.ts';
 import { readSmallFileLater } from '../disk/files.ts';
 import { type TlsMaterial, tlsOptions } from '../http/tls.ts';
 import { limits } from '../limits.ts';
 import type { Log } from '../telemetry/log.ts';
-import { CertificateError } from './config.ts';
 
-/** @throws CertificateError */
+/** @throws CommandError */
 export async function readCertificate(files: TlsFiles, nowMs: number) {
   return certificateIn(await readMaterial(files), files, nowMs);
 }
@@ -40,7 +40,7 @@ function certificateIn(
     createPrivateKey(material.key),
   );
   if (!certificate.checkPrivateKey(key))
-    throw new CertificateError(
+    throw new CommandError(
       chain.some((other) => other.checkPrivateKey(key))
         ? `the first certificate in ${files.certificate} is not the one of the key; put the ` +
             'certificate of the key first, and those of its issuers behind it'
@@ -48,9 +48,9 @@ function certificateIn(
     );
   const { validFromDate, validToDate } = certificate;
   if (validToDate.getTime() <= nowMs)
-    throw new CertificateError(`${files.certificate} has expired at ${validToDate.toISOString()}`);
+    throw new CommandError(`${files.certificate} has expired at ${validToDate.toISOString()}`);
   if (validFromDate.getTime() > nowMs)
-    throw new CertificateError(
+    throw new CommandError(
       `${files.certificate} is not valid before ${validFromDate.toISOString()}`,
     );
   attempt(`${files.certificate} must hold a certificate that TLS takes`, () =>
@@ -62,7 +62,7 @@ function certificateIn(
 
 const pemCertificate = /-----BEGIN ([A-Z0-9 ]*CERTIFICATE)-----.*?-----END \1-----/gs;
 
-/** @param failure begins the message if it fails @throws CertificateError */
+/** @param failure begins the message if it fails @throws CommandError */
 function attempt<T>(failure: string, read: () => T): T {
   try {
     return read();
@@ -71,8 +71,8 @@ function attempt<T>(failure: string, read: () => T): T {
   }
 }
 
-function failed(failure: string, cause: Error): CertificateError {
-  return new CertificateError(`${failure} (${cause.message})`, { cause });
+function failed(failure: string, cause: Error): CommandError {
+  return new CommandError(`${failure} (${cause.message})`, { cause });
 }
 
 export type CertificateWatch = Awaited<ReturnType<typeof watchCertificate>>;
@@ -127,7 +127,7 @@ export async function watchCertificate(files: TlsFiles, log: Log) {
       isAsked = false;
       await readMaterial(files)
         .then(note)
-        .catch(({ message }: CertificateError) => noteFailure(message, wasAsked));
+        .catch(({ message }: CommandError) => noteFailure(message, wasAsked));
     } while (isAsked);
     isReading = false;
   }

@@ -1,64 +1,32 @@
 import { resolve } from 'node:path';
 import type { ServiceBackups } from '../backup/schedule.ts';
 import { command, type Terminal } from '../cli/command.ts';
-import type { Environment } from '../cli/flags/environment.ts';
-import type { Values } from '../cli/flags/flags.ts';
-import { jwtFlags, jwtRules, tlsFiles } from '../cli/flags/groups.ts';
-import { UsageError } from '../cli/flags/values.ts';
 import { checkStart } from '../doctor/start.ts';
 import { limits } from '../limits.ts';
 import { version } from '../program.ts';
 import { ageText } from '../quantity-text.ts';
 import { engineOf } from '../store/engines.ts';
 import { type Log, openLog } from '../telemetry/log.ts';
-import type { ServiceConfig } from './config.ts';
-import { fixedToken } from './fixed-token.ts';
+import {
+  demandDatabase,
+  demandTwoPorts,
+  headings,
+  type ServeValues,
+  type ServiceConfig,
+  serveFlags,
+  serviceConfig,
+} from './config.ts';
+import { startError } from './ports.ts';
 import { type Service, startService } from './service.ts';
-import { startError } from './start-error.ts';
 import { type Systemd, systemd } from './systemd.ts';
 import { prepareStore } from './upgrade.ts';
 import { type TokenToTry, tokenToTry, welcome } from './welcome.ts';
-
-const headings = {
-  'For clients': [
-    'host',
-    'port',
-    'tls-certificate',
-    'tls-key',
-    'reuse-port',
-    'http-threads',
-    'base-path',
-    'cors-origins',
-    'body-limit',
-  ],
-  'For operators: health, metrics and the console': [
-    'ops-host',
-    'ops-port',
-    'ops-names',
-    'ops-tls-certificate',
-    'ops-tls-key',
-  ],
-  'The store': [
-    'store',
-    'new-store',
-    'commit-timeout',
-    'database-connections',
-    'min-standbys',
-    'accept-lost-commits',
-  ],
-  Tokens: ['token-file', ...jwtFlags],
-  Backups: ['backup-to', 'backup-every', 'backup-keep'],
-  'The log and traces': ['log-level', 'log-format', 'otlp-endpoint'],
-} as const;
-const flags = Object.values(headings).flat();
-
-type ServeValues = Values<(typeof flags)[number]>;
 
 export const serve = command({
   positionals: [],
   summary: 'Run the service.',
   need: 'Everyone needs it: clients create plants through it.',
-  flags,
+  flags: serveFlags,
   headings,
   examples: [
     'plant-store serve',
@@ -77,7 +45,7 @@ export const serve = command({
     terminal.onExit(serviceLog.writeLast);
     // The service goes on if its welcome cannot be written.
     terminal.onOutputFailed(() => undefined);
-    const config = Object.freeze({ ...serviceConfig(values, terminal.env), settings });
+    const config = serviceConfig(values, settings, terminal.env);
     // Before the start, so that a signal during the start is not lost.
     const signal = terminal.untilSignal().then((name) => ({ signal: name }));
     let readAgain = () => {};
@@ -108,7 +76,7 @@ export const serve = command({
 
     readAgain = service.readAgain;
     // The operator means the empty store, whatever earlier backups hold.
-    if (service.storeIsNew && values['new-store'] === 'yes')
+    if (service.store.isNew && values['new-store'] === 'yes')
       await service.store.noteDecision(Date.now());
     backups?.start();
     supervisor.isReady();
@@ -138,17 +106,18 @@ async function stop(
     else log.info(reason, 'stopping');
   });
   // A store whose files are gone may notice it only when it is closed.
-  const failure = failed ? undefined : await Promise.race([service.storeFailed, undefined]);
+  const failure = failed ? undefined : await Promise.race([service.store.failed, undefined]);
   if (failure !== undefined) log.fatal({ failure }, 'the store has failed during the stop');
   log.info({}, 'stopped');
   return failed || failure !== undefined ? 1 : 0;
 }
 
 function logStart(service: Service, config: ServiceConfig, token: TokenToTry, log: Log): void {
-  const { plantsUrl: url, opsUrl, durability, storeIsNew, lastBeatMs } = service;
-  const { pooler, databaseConnectionsMax } = service;
+  const { plantsUrl: url, opsUrl, lastBeatMs, databaseConnectionsMax } = service;
+  const { isNew, pooler } = service.store;
+  const durability = service.store.durability();
   const store = engineOf(config.store).name;
-  if (storeIsNew) log.warn({ store }, 'there was no store; a new store has been made');
+  if (isNew) log.warn({ store }, 'there was no store; a new store has been made');
   if (lastBeatMs !== undefined) logAge(lastBeatMs, log);
   if (durability) {
     log[durability.level === 'lost' ? 'warn' : 'info']({}, `a 200 means: ${durability.says}`);
@@ -215,51 +184,6 @@ async function backupsOf(
   const { openBackups } = await import('../backup/schedule.ts');
   const plan = { folder: resolve(folder), keep, everyMs: values['backup-every'] };
   return openBackups(plan, store, opened, terminal.env, log, Date.now);
-}
-
-/** With --reuse-port the kernel would spread clients and operators over both listeners. */
-function demandTwoPorts(values: ServeValues): void {
-  const { host, port, 'ops-host': opsHost, 'ops-port': opsPort } = values;
-  if (port === 0 || port !== opsPort || host !== opsHost) return;
-  throw new UsageError(
-    `--port and --ops-port are both ${port} on ${host}; choose another port for one of them`,
-  );
-}
-
-/** @throws UsageError */
-function demandDatabase({ store, 'min-standbys': standbysMin }: ServeValues): void {
-  const { file, name } = engineOf(store);
-  if (standbysMin === 0 || file === undefined) return;
-  throw new UsageError(
-    `--min-standbys ${standbysMin} needs a PostgreSQL database, and the store is the file ${name}; ` +
-      'take the setting away, or name a database with --store',
-  );
-}
-
-function serviceConfig(values: ServeValues, env: Environment): Omit<ServiceConfig, 'settings'> {
-  return {
-    host: values.host,
-    port: values.port,
-    tls: tlsFiles(values, ''),
-    reusePort: values['reuse-port'],
-    httpThreads: values['http-threads'],
-    opsHost: values['ops-host'],
-    opsPort: values['ops-port'],
-    opsNames: values['ops-names'] ?? [],
-    opsTls: tlsFiles(values, 'ops-'),
-    store: values.store,
-    jwt: jwtRules(values),
-    basePath: values['base-path'],
-    corsOrigins: values['cors-origins'],
-    fixedToken: fixedToken(values['token-file'], env, values.host),
-    bodyBytesMax: values['body-limit'],
-    queuePlantsMax: limits.store.queuePlantsMax,
-    commitMs: values['commit-timeout'],
-    databaseConnections: values['database-connections'],
-    acceptsLostCommits: values['accept-lost-commits'],
-    standbysMin: values['min-standbys'],
-    tracesUrl: values['otlp-endpoint'],
-  };
 }
 
 function exitWhenStuck(terminal: Terminal, log: Log, graceMs: number): void {

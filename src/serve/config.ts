@@ -1,47 +1,97 @@
 import type { Setting } from '../cli/flags/command-line.ts';
-import type { TlsFiles } from '../cli/flags/groups.ts';
-import type { StoreLocation } from '../store/location.ts';
-import type { JwtRules } from '../tokens/jwt/rules.ts';
+import type { Environment } from '../cli/flags/environment.ts';
+import type { Values } from '../cli/flags/flags.ts';
+import { jwtFlags, jwtRules, tlsFiles } from '../cli/flags/groups.ts';
+import { UsageError } from '../cli/flags/values.ts';
+import { limits } from '../limits.ts';
+import { engineOf } from '../store/engines.ts';
+import { fixedToken } from './fixed-token.ts';
 
-/** The files of a certificate do not fit. The message names the file. */
-export class CertificateError extends Error {
-  override readonly name = 'CertificateError';
+/** The flags of `serve`, under the headings of its help. */
+export const headings = {
+  'For clients': [
+    'host',
+    'port',
+    'tls-certificate',
+    'tls-key',
+    'reuse-port',
+    'http-threads',
+    'base-path',
+    'cors-origins',
+    'body-limit',
+  ],
+  'For operators: health, metrics and the console': [
+    'ops-host',
+    'ops-port',
+    'ops-names',
+    'ops-tls-certificate',
+    'ops-tls-key',
+  ],
+  'The store': [
+    'store',
+    'new-store',
+    'commit-timeout',
+    'database-connections',
+    'min-standbys',
+    'accept-lost-commits',
+  ],
+  Tokens: ['token-file', ...jwtFlags],
+  Backups: ['backup-to', 'backup-every', 'backup-keep'],
+  'The log and traces': ['log-level', 'log-format', 'otlp-endpoint'],
+} as const;
+export const serveFlags = Object.values(headings).flat();
+
+export type ServeValues = Values<(typeof serveFlags)[number]>;
+
+/** With --reuse-port the kernel would spread clients and operators over both listeners. */
+export function demandTwoPorts(values: ServeValues): void {
+  const { host, port, 'ops-host': opsHost, 'ops-port': opsPort } = values;
+  if (port === 0 || port !== opsPort || host !== opsHost) return;
+  throw new UsageError(
+    `--port and --ops-port are both ${port} on ${host}; choose another port for one of them`,
+  );
 }
 
-export interface OperatorConfig {
-  readonly opsHost: string;
-  readonly opsPort: number | 'off';
-  readonly opsTls: TlsFiles | undefined;
-  /** Host names in requests, besides `localhost` and addresses. */
-  readonly opsNames: readonly string[];
-  /** Another service of the same user may have the port, too. */
-  readonly reusePort: boolean;
-  readonly store: StoreLocation;
-  readonly queuePlantsMax: number;
-  /** The configuration that the console shows. */
-  readonly settings: readonly Setting[];
+/** @throws UsageError */
+export function demandDatabase({ store, 'min-standbys': standbysMin }: ServeValues): void {
+  const { file, name } = engineOf(store);
+  if (standbysMin === 0 || file === undefined) return;
+  throw new UsageError(
+    `--min-standbys ${standbysMin} needs a PostgreSQL database, and the store is the file ${name}; ` +
+      'take the setting away, or name a database with --store',
+  );
 }
 
-/** The settings of `serve`. Times in milliseconds. */
-export interface ServiceConfig extends OperatorConfig {
-  readonly host: string;
-  readonly port: number;
-  readonly tls: TlsFiles | undefined;
-  readonly httpThreads: number | 'auto';
-  /** Undefined: no tokens of identity providers. */
-  readonly jwt: JwtRules | undefined;
-  readonly basePath: string;
-  /** Of web pages that may call the service. Undefined: none. */
-  readonly corsOrigins: readonly string[] | undefined;
-  readonly fixedToken: string | undefined;
-  readonly bodyBytesMax: number;
-  readonly commitMs: number;
-  /** Of a collector, with its path. Undefined: no traces are exported. */
-  readonly tracesUrl: string | undefined;
-  /** Connections to a database, of all threads. */
-  readonly databaseConnections: number | 'auto';
-  /** Accepts a database that may lose committed plants. */
-  readonly acceptsLostCommits: boolean;
-  /** Standbys that a database must wait for before a create gets 200. */
-  readonly standbysMin: number;
+export type ServiceConfig = ReturnType<typeof serviceConfig>;
+
+/**
+ * What the parts of the service need of its flags. Times are in milliseconds.
+ *
+ * @param settings the configuration that the console shows
+ */
+export function serviceConfig(values: ServeValues, settings: readonly Setting[], env: Environment) {
+  return Object.freeze({
+    host: values.host,
+    port: values.port,
+    tls: tlsFiles(values, ''),
+    reusePort: values['reuse-port'],
+    httpThreads: values['http-threads'],
+    opsHost: values['ops-host'],
+    opsPort: values['ops-port'],
+    opsNames: values['ops-names'] ?? [],
+    opsTls: tlsFiles(values, 'ops-'),
+    store: values.store,
+    jwt: jwtRules(values),
+    basePath: values['base-path'],
+    corsOrigins: values['cors-origins'],
+    fixedToken: fixedToken(values['token-file'], env, values.host),
+    bodyBytesMax: values['body-limit'],
+    queuePlantsMax: limits.store.queuePlantsMax,
+    commitMs: values['commit-timeout'],
+    databaseConnections: values['database-connections'],
+    acceptsLostCommits: values['accept-lost-commits'],
+    standbysMin: values['min-standbys'],
+    tracesUrl: values['otlp-endpoint'],
+    settings,
+  });
 }

@@ -4,7 +4,6 @@ import { problemNames } from '../contract/problems.ts';
 import { crossOrigin } from '../create/cross-origin.ts';
 import type { ObserveCreate } from '../create/observer.ts';
 import { routes } from '../create/routes.ts';
-import { createThrottle } from '../create/throttle.ts';
 import { newRequestIdPrefix } from '../http/exchange.ts';
 import { listen } from '../http/listener.ts';
 import type { TlsMaterial } from '../http/tls.ts';
@@ -27,7 +26,6 @@ import { reportRequests } from '../telemetry/request-reports.ts';
 import { answerCalls } from '../threads/calls.ts';
 import { count, httpThreadLayout, measuresIn } from '../threads/measures.ts';
 import { sharedCounters } from '../threads/shared-counter.ts';
-import { withJwts } from '../tokens/jwt/side-by-side.ts';
 import { openOpaqueTokens } from '../tokens/opaque-tokens.ts';
 import { rateLimiterIn } from '../tokens/rate-limit.ts';
 import type { Drain, HttpThreadOptions, HttpThreadReport } from './http-thread-control.ts';
@@ -91,18 +89,14 @@ async function serve({ config, ...shared }: HttpThreadOptions, log: Log) {
       newTally,
     }),
   );
+  const jwtModule = config.jwt && (await import('../tokens/jwt/jwt-access.ts'));
   const jwts =
     config.jwt &&
+    jwtModule &&
     starting.use(
-      (await import('../tokens/jwt/jwt-access.ts')).openJwtAccess({
-        store,
-        rules: config.jwt,
-        now: Date.now,
-        log,
-        newTally,
-      }),
+      jwtModule.openJwtAccess({ store, rules: config.jwt, now: Date.now, log, newTally }),
     );
-  const access = jwts ? withJwts(opaque, jwts, config.fixedToken) : opaque;
+  const access = jwtModule && jwts ? jwtModule.withJwts(opaque, jwts, config.fixedToken) : opaque;
   const logged = starting.use(logEvents(log, config.threadCount));
   const counters = sharedCounters(shared.counters);
   const measures = measuresIn(httpThreadLayout, shared.measures);
@@ -117,7 +111,6 @@ async function serve({ config, ...shared }: HttpThreadOptions, log: Log) {
   );
   const observe: ObserveCreate = (exchange, tally) =>
     traces?.observeTraced(exchange, tally, measures) ?? new ObservedCreate(tally, measures);
-  const throttle = createThrottle();
   const limiter = rateLimiterIn(shared.rateLimits);
   const cors = config.corsOrigins && crossOrigin(config.corsOrigins);
   const openApi = JSON.stringify(openApiDocument(config.basePath, config.bodyBytesMax));
@@ -134,7 +127,7 @@ async function serve({ config, ...shared }: HttpThreadOptions, log: Log) {
     answerMs: config.commitMs,
     idleMs: limits.http.idleMs,
     counters,
-    handle: routes({ ...config, access, limiter, queue, observe, throttle, openApi, cors }),
+    handle: routes({ ...config, access, limiter, queue, observe, openApi, cors }),
     replyLines: cors?.replyLines,
     events: {
       refused(refusal, exchange) {

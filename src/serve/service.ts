@@ -1,3 +1,4 @@
+import { CommandError } from '../cli/command.ts';
 import type { TlsFiles } from '../cli/flags/groups.ts';
 import { limits } from '../limits.ts';
 import type { BackupDesk } from '../ops/api/backups.ts';
@@ -9,20 +10,14 @@ import type { Log, ServiceLog } from '../telemetry/log.ts';
 import type { RequestReport } from '../telemetry/request-reports.ts';
 import { watchStore } from '../telemetry/store-watch.ts';
 import { sharedCounters, sharedMemory } from '../threads/shared-counter.ts';
-import { ensureFirstToken, isTokenAdmitted } from '../tokens/first-token.ts';
+import { ensureFirstToken } from '../tokens/first-token.ts';
 import { rateLimitMemory } from '../tokens/rate-limit.ts';
+import { splitConnections, withinDescriptors } from './capacity.ts';
 import type { CertificateWatch } from './certificate.ts';
 import type { ServiceConfig } from './config.ts';
-import { splitConnections } from './database-connections.ts';
-import { withinDescriptors } from './descriptors.ts';
 import { counterNames, type HttpThread, loadHttpThread } from './http-thread-control.ts';
 import type { Operator } from './operator.ts';
-import { isAccepting, reservePort } from './reserve-port.ts';
-
-/** The port for operators cannot be opened. The cause is the error of listen(2). */
-export class OperatorPortError extends Error {
-  override readonly name = 'OperatorPortError';
-}
+import { isAccepting, OperatorPortError, reservePort } from './ports.ts';
 
 export type Service = Awaited<ReturnType<typeof startService>>;
 
@@ -30,14 +25,16 @@ export type Service = Awaited<ReturnType<typeof startService>>;
  * Starts the service, and resolves when it answers.
  *
  * @param backups for the console, if there is a folder for backups
- * @throws StoreOpenError, DescriptorsError, OperatorPortError, or the error of listen(2)
+ * @throws StoreOpenError, CommandError, OperatorPortError, or the error of listen(2)
  */
 export async function startService(
   config: ServiceConfig,
   serviceLog: ServiceLog,
   backups?: BackupDesk,
 ) {
-  const { threadCount, ...connectionBounds } = withinDescriptors(config);
+  const bounds = withinDescriptors(config);
+  if (bounds instanceof CommandError) throw bounds;
+  const { threadCount, ...connectionBounds } = bounds;
   const database = splitConnections(config.databaseConnections, threadCount);
   await using starting = new AsyncDisposableStack();
   const { log } = serviceLog;
@@ -113,7 +110,7 @@ export async function startService(
   await operator.knowsReadiness;
   const plantsUrl = `${origin}${config.basePath}/plants`;
   return {
-    ...running(config, plantsUrl, store, operator, threads, starting.move()),
+    ...running(plantsUrl, store, operator, threads, starting.move()),
     /** Connections to a database, of all threads. */
     databaseConnectionsMax: database.all,
     /** Time of the last heartbeat in the store before this start, in ms since the epoch. */
@@ -126,14 +123,13 @@ export async function startService(
   };
 }
 
-/** @throws CertificateError */
+/** @throws CommandError */
 async function watch(files: TlsFiles, log: Log): Promise<CertificateWatch> {
   const { watchCertificate } = await import('./certificate.ts');
   return watchCertificate(files, log);
 }
 
 function running(
-  config: ServiceConfig,
   plantsUrl: string,
   store: SharedStore,
   operator: Operator,
@@ -144,19 +140,9 @@ function running(
     plantsUrl,
     /** The URL of the operators' listener, if there is one. */
     opsUrl: operator.url,
-    store: store as Pick<SharedStore, 'identity' | 'listBackups' | 'noteDecision'>,
-    storeIsNew: store.isNew,
-    /** The file of the first token, if the service has ever made a token. */
-    firstTokenFile: engineOf(config.store).firstTokenFile,
+    store,
     /** Resolves with the reason why the service cannot go on. It must then be closed. */
     failed: Promise.race([store.failed, ...threads.map((thread) => thread.failed)]),
-    /** The same for the store alone, also while the service is closed. */
-    storeFailed: store.failed,
-    /** What a 200 means with the settings of the database. */
-    durability: store.durability(),
-    pooler: store.pooler,
-    /** Whether a token in the store is admitted now. */
-    admits: (token: string) => isTokenAdmitted(store, token, Date.now()),
     /**
      * Resolves when every thread on the path of a create has answered. A store that refuses a write
      * has answered. One call at a time.

@@ -71,13 +71,6 @@ export interface Engine {
   triggers(): Promise<FoundTriggers | undefined>;
   /** Checks and counts the plants, also while services write. @throws StoreOpenError, StoreError */
   inspect(readMs: number, onProgress: OnProgress): Promise<Inspection>;
-  /**
-   * Copies the file at one moment to the new file `path`, also while services write. Undefined for
-   * a database, whose plants are copied one by one.
-   *
-   * @throws StoreError
-   */
-  readonly backUp: ((path: string, onProgress: OnProgress) => Promise<void>) | undefined;
 }
 
 type EngineName = StoreLocation['engine'];

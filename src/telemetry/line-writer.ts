@@ -38,8 +38,9 @@ export function openLineWriter(
   let lines: string[] = [];
   /** What is being written: lines, or a notice. */
   let batch: Buffer[] = [];
-  /** Dropped lines of this notice, 0 for lines; and of earlier notices. */
+  /** Dropped lines that the notice in `batch` tells of; 0 if `batch` holds lines. */
   let telling = 0;
+  /** Dropped lines that earlier notices have told of. */
   let told = 0;
   let state: 'idle' | 'due' | 'under way' = 'idle';
   /** The output ends within a line. */

@@ -104,7 +104,7 @@ export interface LogEvents extends ListenerEvents {
  * Logs events that may come ten thousand times a second. In each interval
  * (`limits.service.logSummaryMs`), the first refusals have lines at `info`, all others at `debug`,
  * and one line at its end counts the others. Of the failed transactions, the first has a line. What
- * the lines of an outage tell (`watchStore`) has its own at `debug` only.
+ * belongs to an outage has lines at `debug` only, because `watchStore` logs the outage.
  *
  * @param threads among which `limits.service.refusalLinesMax` is divided
  */

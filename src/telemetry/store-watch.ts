@@ -22,11 +22,11 @@ export function steadyMs(): number {
 /** Logs when an outage begins and ends, and when a 200 means less or more than before. */
 export function watchStore(log: Log, nowMs = steadyMs) {
   const outages = tellOutages(log, nowMs);
-  const promises = tellPromises(log, nowMs);
+  const durability = tellDurability(log, nowMs);
   let isOver = false;
   return {
     failed: outages.failed,
-    weakerSinceMs: promises.weakerSinceMs,
+    weakerSinceMs: durability.weakerSinceMs,
     /** Makes a test write. @throws StoreError */
     async beat(store: Pick<SharedStore, 'beat' | 'durability'>): Promise<void> {
       const sinceMs = nowMs();
@@ -39,7 +39,7 @@ export function watchStore(log: Log, nowMs = steadyMs) {
         throw error;
       }
       outages.stored(sinceMs);
-      promises.note(store.durability());
+      durability.note(store.durability());
     },
     [Symbol.dispose]() {
       isOver = true;
@@ -80,7 +80,7 @@ function tellOutages(log: Log, nowMs: () => number) {
 }
 
 /** Compares what a 200 means with the last test write, and with the most since the start. */
-function tellPromises(log: Log, nowMs: () => number) {
+function tellDurability(log: Log, nowMs: () => number) {
   let last: Durability | undefined;
   let disksMost = 0;
   let weakerSinceMs: number | undefined;

@@ -12,7 +12,7 @@ export interface Caller {
   readonly tally: Tally;
 }
 
-/** Before the token. Other spellings of the header are rare, and are not remembered. */
+/** What is before the token in a usual header. Other spellings are rare, and not remembered. */
 export const usualScheme = 'Bearer ';
 
 /** @param reason the end of "the token is refused: " */

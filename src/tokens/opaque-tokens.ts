@@ -86,8 +86,8 @@ export async function openOpaqueTokens(
   const findEnded = findEndedTokens(store, newTally, endedLookupMs ?? limits.access.endedLookupMs);
   let byHash = new Map<string, LiveToken>();
   /**
-   * Callers since the last read, by header: saves 0.5 of the 16 µs of CPU time of a create. One
-   * spelling of each token, so that a client fills no more memory.
+   * Callers since the last read, by header: saves 0.5 of the 16 µs of CPU time of a create. Only
+   * one spelling of each token, so that no client fills the memory.
    */
   const admitted = new Map<string, LiveToken>();
 
@@ -114,7 +114,7 @@ export async function openOpaqueTokens(
     onError: (error) => onError('the tokens cannot be read', error),
   });
   await refresh.readFirst();
-  /** A guesser cannot choose the part of the hash that is the key; the rest takes constant time. */
+  /** A guesser cannot choose the hash, whose first half is the key. The rest takes constant time. */
   function findByHash(token: string): LiveToken | undefined {
     const presented = hashToken(token);
     const found = byHash.get(hashKey(presented));

@@ -19,8 +19,8 @@ export function rateLimitMemory(): SharedArrayBuffer {
  * The generic cell rate algorithm (ITU-T I.371), a token bucket that needs one number: the time at
  * which the bucket is full again. Threads change the number by compare-and-swap.
  *
- * A new token gets the slot whose bucket is full soonest, and a full bucket: a full bucket is as
- * good as none, and otherwise the token before gets a few creates too many.
+ * A token without a slot gets the slot whose bucket is full soonest, with a full bucket. The token
+ * that had the slot loses nothing if its bucket was full, and else gets a few creates too many.
  */
 export function rateLimiterIn(memory: SharedArrayBuffer) {
   /** In microseconds of `nowUs`. */

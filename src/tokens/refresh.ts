@@ -67,7 +67,7 @@ export function openRefresh({ read, everyMs, retryMs, againMs, staleMs, onError 
       if (ageMs > everyMs && fault === undefined) void readOnce();
       return ageMs > staleMs;
     },
-    /** Whether a busy thread alone has kept its timer from reading: `again` is soon done. */
+    /** Whether the read is late only because this thread was busy. Then `again` is soon done. */
     isLate: () => fault === undefined && performance.now() - beganMs < everyMs,
     /** The error of the last read that has ended; undefined if the read has succeeded. */
     fault: () => fault,

@@ -8,8 +8,8 @@ export type Sessions = ReturnType<typeof sessionsIn>;
 
 /**
  * Sessions of operators, in the store. A session ends with its token, after
- * `limits.access.sessionMs`, or with the `limits.access.sessionsPerTokenMax`th newer session of its
- * token. All methods throw StoreError.
+ * `limits.access.sessionMs`, or when its token has `limits.access.sessionsPerTokenMax` newer ones.
+ * All methods throw StoreError.
  *
  * A secret has 256 random bits, and the store keeps its hash only. The store looks up by hash,
  * which a guesser cannot choose.
@@ -75,7 +75,7 @@ export async function makeSignInLink(store: TableWriter, nowMs: number) {
   return { secret, expiresAtMs };
 }
 
-/** Not the hash of sessions: the secret of a link is no session, and that of a session no link. */
+/** Differs from the hash of a session, so that a link is no session, and a session no link. */
 function hashLink(secret: string): Buffer {
   return createHmac('sha256', 'sign-in link').update(secret).digest();
 }

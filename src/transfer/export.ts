@@ -13,9 +13,8 @@ import { limits } from '../limits.ts';
 import { engineOf } from '../store/engines.ts';
 import type { StoreLocation } from '../store/location.ts';
 import type { PlantSnapshot } from '../store/plants.ts';
-import { pipe } from './file-format.ts';
 import type { Format } from './format.ts';
-import { type Compression, fileFormat, formats } from './formats.ts';
+import { type Compression, fileFormat, formats, pipe } from './formats.ts';
 import { refuseStoreFile } from './store-files.ts';
 
 export const exportCommand = command({

@@ -15,7 +15,7 @@ import { resolve } from 'node:path';
 import { CommandError } from '../cli/command.ts';
 import { compactTime, forReading, isSystemError } from '../disk/files.ts';
 import { limits } from '../limits.ts';
-import { pipe } from './file-format.ts';
+import { pipe } from './formats.ts';
 import type { RefusedRecord } from './import-plants.ts';
 
 /**

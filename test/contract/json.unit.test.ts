@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readJson } from '../../src/contract/json.ts';
 
-// plant.test.ts compares the reader with JSON.parse.
+// plant.unit.test.ts compares the reader with another one.
 
 test('an escaped name is read from its own text, and not from a text before it', () => {
   // JSON.parse takes the second for the first, and the fourth for the third (nodejs/node#63785).

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { isLosslessNumber, parse } from 'lossless-json';
 import type { NewPlant } from '../../src/contract/plant.ts';
 import type { ProblemName } from '../../src/contract/problems.ts';
 
@@ -11,9 +12,9 @@ export type Worth =
   | Extract<ProblemName, 'bodyMalformed' | 'notNewPlant' | 'idNotInt64' | 'textNotStorable'>;
 
 /**
- * Tells it by other means than the service: the grammar of UTF-8 as RFC 3629 prints it,
- * `JSON.parse` for the structure, and arithmetic with integers of any size. It is slow, and made to
- * be seen through.
+ * Tells it by other means than the service: `lossless-json` for the grammar of RFC 8259 and the
+ * spelling of numbers, and arithmetic with integers of any size. It is slow, and made to be seen
+ * through.
  *
  * A body with several faults has the first of these: it is not JSON as accepted here (not UTF-8,
  * not RFC 8259, nested too deep, a top-level member twice); it is not an object with a number `id`,
@@ -21,22 +22,22 @@ export type Worth =
  * cannot be stored.
  */
 export function worthOf(body: Uint8Array): Worth {
-  const text = textOf(body);
-  const outline = text === undefined ? undefined : orUndefined(() => outlineOf(text));
-  // Too deep is refused whether or not the rest is JSON, and `JSON.parse` would run out of stack.
-  if (outline === undefined || outline.depth > depthMax) return 'bodyMalformed';
-  const json = orUndefined(() => ({
-    value: parse(outline.coded, (_, value, { source }) => leafOf(value, source as string)),
-  }));
+  const text = orUndefined(() => decoder.decode(body));
+  if (text === undefined) return 'bodyMalformed';
+  const { depth, topLevelColons } = outlineOf(text);
+  // Too deep is refused whether or not the rest is JSON, and the parser would run out of stack.
+  if (depth > depthMax) return 'bodyMalformed';
+  const json = orUndefined(() => ({ value: parse(text, undefined, { onDuplicateKey }) }));
   if (json === undefined) return 'bodyMalformed';
-  if (!isObject(json.value)) return 'notNewPlant';
-  if (Object.keys(json.value).length !== outline.topLevelColons) return 'bodyMalformed';
+  const { value } = json;
+  if (!isObject(value)) return 'notNewPlant';
+  if (Object.keys(value).length !== topLevelColons) return 'bodyMalformed';
 
-  const members: Readonly<Record<string, unknown>> = json.value;
-  const [id, name, tag] = [members[code('id')], members[code('name')], members[code('tag')]];
-  if (!(id instanceof Literal) || typeof name !== 'string') return 'notNewPlant';
+  const members = new Map(Object.entries(value));
+  const [id, name, tag] = [members.get('id'), members.get('name'), members.get('tag')];
+  if (!isLosslessNumber(id) || typeof name !== 'string') return 'notNewPlant';
   if (tag !== undefined && typeof tag !== 'string') return 'notNewPlant';
-  const int64 = int64Of(id.text);
+  const int64 = int64Of(id.value);
   if (int64 === undefined) return 'idNotInt64';
   return [name, tag ?? ''].some((one) => unstorable.test(one))
     ? 'textNotStorable'
@@ -46,124 +47,26 @@ export function worthOf(body: Uint8Array): Worth {
 const depthMax = 100;
 const unstorable = /\0|\p{Surrogate}/u;
 
-/** RFC 3629, §4: exactly the bytes of every character. Each character of this text is a byte. */
-const utf8Characters = new RegExp(
-  [
-    '[\\x00-\\x7f]+',
-    '[\\xc2-\\xdf][\\x80-\\xbf]',
-    '\\xe0[\\xa0-\\xbf][\\x80-\\xbf]',
-    '[\\xe1-\\xec\\xee\\xef][\\x80-\\xbf]{2}',
-    '\\xed[\\x80-\\x9f][\\x80-\\xbf]',
-    '\\xf0[\\x90-\\xbf][\\x80-\\xbf]{2}',
-    '[\\xf1-\\xf3][\\x80-\\xbf]{3}',
-    '\\xf4[\\x80-\\x8f][\\x80-\\xbf]{2}',
-  ].join('|'),
-  'g',
-);
-
+/** A byte order mark stays in the text, where it is no JSON (RFC 8259, §8.1). */
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** A byte order mark stays in the text, where it is no JSON (RFC 8259, §8.1). */
-function textOf(body: Uint8Array): string | undefined {
-  const isUtf8 = Buffer.from(body).toString('latin1').replace(utf8Characters, '') === '';
-  const text = orUndefined(() => decoder.decode(body));
-  assert.equal(text !== undefined, isUtf8, 'the two readings of RFC 3629 agree');
-  return text;
-}
+/** In an object that is ignored, a member may come twice. */
+const onDuplicateKey = ({ newValue }: { readonly newValue: unknown }) => newValue;
 
-interface Outline {
-  /** How deep the brackets go. */
-  readonly depth: number;
-  /** How many members the outermost object is given. */
-  readonly topLevelColons: number;
-  /** The text with every string in code. */
-  readonly coded: string;
-}
-
-/** @throws SyntaxError for a string that is none, or has no end */
-function outlineOf(text: string): Outline {
+/** How deep the brackets go, and how many members the outermost object is given. */
+function outlineOf(text: string) {
   let [depth, depthReached, topLevelColons] = [0, 0, 0];
-  let coded = '';
-  let codedTo = 0;
-  let stringStart: number | undefined;
-  for (const { 0: token, index } of text.matchAll(/\\.|["[\]{}:]/gs)) {
-    if (token === '"' && stringStart === undefined) {
-      stringStart = index;
-      coded += text.slice(codedTo, stringStart);
-    } else if (token === '"' && stringStart !== undefined) {
-      coded += `"${code(unescaped(text.slice(stringStart + 1, index)))}"`;
-      codedTo = index + 1;
-      stringStart = undefined;
-    } else if (stringStart !== undefined) continue;
-    else if (token === '[' || token === '{') depthReached = Math.max(depthReached, (depth += 1));
+  const withoutStrings = text.replaceAll(/"(?:\\.|[^"\\])*("|$)/gs, '');
+  for (const token of withoutStrings.match(/[[\]{}:]/g) ?? [])
+    if (token === '[' || token === '{') depthReached = Math.max(depthReached, (depth += 1));
     else if (token === ']' || token === '}') depth -= 1;
-    else if (token === ':' && depth === 1) topLevelColons += 1;
-  }
-  if (stringStart !== undefined) throw new SyntaxError('a string has no end');
-  return { depth: depthReached, topLevelColons, coded: coded + text.slice(codedTo) };
+    else if (depth === 1) topLevelColons += 1;
+  return { depth: depthReached, topLevelColons };
 }
 
-const escapes = new Map(
-  [...'"\\/bfnrt'].map((letter, index) => [letter, '"\\/\b\f\n\r\t'[index] as string]),
-);
-
-/** RFC 8259, §7. @throws SyntaxError */
-function unescaped(string: string): string {
-  if (/[^ -\uffff]/.test(string)) throw new SyntaxError('a control character is not escaped');
-  return string.replace(
-    /\\(?:u([0-9A-Fa-f]{4})|(.))/gs,
-    (written, hex?: string, letter?: string) => {
-      if (hex !== undefined) return String.fromCharCode(Number.parseInt(hex, 16));
-      const meant = escapes.get(letter as string);
-      if (meant === undefined) throw new SyntaxError(`${written} is no escape`);
-      return meant;
-    },
-  );
-}
-
-/**
- * A text in hexadecimal, in which nothing needs an escape. `JSON.parse` of V8 14.6 reads an escaped
- * member name wrongly if an earlier text has had a name in its place that starts with a backslash
- * (nodejs/node#63785).
- */
-function code(text: string): string {
-  return `x${Buffer.from(text, 'utf16le').toString('hex')}`;
-}
-
-function decoded(coded: string): string {
-  return Buffer.from(coded.slice(1), 'hex').toString('utf16le');
-}
-
-/** A number as it is spelled. */
-class Literal {
-  readonly text: string;
-
-  constructor(text: string) {
-    this.text = text;
-  }
-}
-
-/**
- * JSON.parse as of ECMAScript 2026, which hands a reviver the source text. TypeScript does not know
- * it yet.
- */
-const parse = JSON.parse as (
-  text: string,
-  reviver: (name: string, value: unknown, context: { readonly source?: string }) => unknown,
-) => unknown;
-
-function leafOf(value: unknown, source: string): unknown {
-  if (typeof value === 'number') return new Literal(source);
-  return typeof value === 'string' ? decoded(value) : value;
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    !Array.isArray(value) &&
-    !(value instanceof Literal)
-  );
+function isObject(value: unknown): value is object {
+  const isOther = Array.isArray(value) || isLosslessNumber(value);
+  return typeof value === 'object' && value !== null && !isOther;
 }
 
 /**

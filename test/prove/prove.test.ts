@@ -152,7 +152,7 @@ for (const [engine, { place, says, harm, harmed, saboteur }] of Object.entries(e
     const before = await holds();
     const module = join(await temporaryFolder(t), 'saboteur.mjs');
     writeFileSync(module, saboteur);
-    const limits = briefly(2);
+    const limits = briefly(30);
     const options = `${limits['NODE_OPTIONS']} --import=${module}`;
     const { code, stdout, stderr } = await prove(store, { ...limits, NODE_OPTIONS: options });
     assert.deepEqual([code, stderr], [1, ''], stdout);

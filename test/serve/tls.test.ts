@@ -12,6 +12,7 @@ import { type Certificate, makeAuthority, withoutOpenssl } from '../helpers/cert
 import { impatient, withLimits } from '../helpers/faults.ts';
 import { until } from '../helpers/pause.ts';
 import {
+  type Owner,
   oneThread,
   type RunningServer,
   startServer,
@@ -61,7 +62,7 @@ const flagsFor = ({ certificate, key }: Certificate, prefix = '') => [
   ...[`--${prefix}tls-certificate`, certificate, `--${prefix}tls-key`, key],
 ];
 
-async function start(t: TestContext, ...args: string[]): Promise<RunningServer> {
+async function start(t: Owner, ...args: string[]): Promise<RunningServer> {
   return startServer(t, join(await temporaryFolder(t), 'plants.db'), [...oneThread, ...args]);
 }
 
@@ -96,8 +97,13 @@ async function get(url: string): Promise<string> {
   return text(reply);
 }
 
+/** For tests that leave it with a certificate in force, whose files are these. */
+const files = authority && certificateFor('first');
+const shared = files && (await start({ after }, ...flagsFor(files)));
+
 test('creates are stored over TLS 1.2 and 1.3, and not over an older version or a weak cipher', async (t) => {
-  const { port, plantsUrl } = await start(t, ...flagsFor(certificateFor('versions')));
+  assert(shared);
+  const { port, plantsUrl } = shared;
   assert.match(plantsUrl, /^https:/);
   for (const [index, version] of (['TLSv1.2', 'TLSv1.3'] as const).entries()) {
     const socket = await connectTo(t, port, { minVersion: version, maxVersion: version });
@@ -111,27 +117,19 @@ test('creates are stored over TLS 1.2 and 1.3, and not over an older version or 
   await assert.rejects(connectTo(t, port, weak), /alert handshake failure/);
 });
 
-test('a client without TLS is told so', async (t) => {
-  const { port } = await start(t, ...flagsFor(certificateFor('plain')));
-  const socket = connectPlain(port, '127.0.0.1');
+test('a client without TLS is told so', async () => {
+  assert(shared);
+  const socket = connectPlain(shared.port, '127.0.0.1');
   socket.write(plant(1));
   const says =
     /^HTTP\/1\.1 400 .*Connection: close\r\n\r\n\{"error":40006,"message":"This port takes encrypted/s;
   assert.match(await text(socket), says);
 });
 
-test('a connection that sends nothing is closed without a reply, before the handshake and behind it', async (t) => {
-  if (takesNoCode) return t.skip(takesNoCode);
-  const flags = [...oneThread, ...flagsFor(certificateFor('silent'))];
-  const { port } = await startServer(t, await storePath(t), flags, withLimits(impatient));
-  const plain = connectPlain(port, '127.0.0.1');
-  const secure = await connectTo(t, port);
-  assert.deepEqual([await text(plain), await text(secure)], ['', '']);
-});
-
 test('a renewed certificate is taken up at a SIGHUP, and no connection is dropped', async (t) => {
-  const [files, newer] = [certificateFor('renewed'), certificateFor('newer')];
-  const { port, child, logged } = await start(t, ...flagsFor(files));
+  assert(shared && files);
+  const newer = certificateFor('newer');
+  const { port, child, logged } = shared;
   const open = await connectTo(t, port);
   await createOn(open, 1);
 
@@ -141,19 +139,20 @@ test('a renewed certificate is taken up at a SIGHUP, and no connection is droppe
   await logged((log) => log.includes('a new certificate is in force'));
 
   await createOn(open, 2);
-  assert.equal(open.getPeerCertificate().subject.CN, 'renewed');
+  assert.equal(open.getPeerCertificate().subject.CN, 'first');
   assert.equal((await connectTo(t, port)).getPeerCertificate().subject.CN, 'newer');
 });
 
 test('files that do not fit leave the certificate in force, and the log says why', async (t) => {
-  const files = certificateFor('kept');
-  const { port, child, logged } = await start(t, ...flagsFor(files));
+  assert(shared && files);
+  const { port, child, logged } = shared;
+  const before = (await connectTo(t, port)).getPeerCertificate().subject.CN;
   copyFileSync(certificateFor('other').key, files.key);
   child.kill('SIGHUP');
   await logged((log) =>
     /"error".*the certificate stays as it is: the key in .* is not the key of/.test(log),
   );
-  assert.equal((await connectTo(t, port)).getPeerCertificate().subject.CN, 'kept');
+  assert.equal((await connectTo(t, port)).getPeerCertificate().subject.CN, before);
 });
 
 test('a start with files that do not fit is an error that names the file', async () => {
@@ -186,7 +185,7 @@ test('a start with files that do not fit is an error that names the file', async
   failed(alone, /--tls-certificate and --tls-key must be given together/, 2);
 });
 
-test('the port for operators is encrypted by itself, and tells when certificates expire', async (t) => {
+test('the port for operators is encrypted by itself, tells when certificates expire, and is known to healthcheck', async (t) => {
   const files = certificateFor('operators');
   const store = await storePath(t);
   const operator = await storedToken(store, 'alice', { role: 'operate' });
@@ -206,18 +205,21 @@ test('the port for operators is encrypted by itself, and tells when certificates
       'm',
     ),
   );
-});
-
-test('doctor and healthcheck know the certificates', async (t) => {
-  const files = certificateFor('known');
-  const { opsUrl } = await start(t, ...flagsFor(files, 'ops-'));
-  const port = new URL(opsUrl).port;
   const healthy = (certificate: string) =>
-    runHere(['healthcheck', '--ops-port', port, '--ops-tls-certificate', certificate]);
+    runHere([
+      'healthcheck',
+      '--ops-port',
+      new URL(opsUrl).port,
+      '--ops-tls-certificate',
+      certificate,
+    ]);
   assert.equal((await healthy(files.certificate)).code, 0);
   const other = await healthy(certificateFor('unknown').certificate);
   failed(other, /no service answers at .* \(unable to get/);
+});
 
+test('doctor knows the certificates', async () => {
+  const files = certificateFor('known');
   const examine = async (...flags: string[]) => {
     const { stdout } = await runHere(['doctor', '--json', ...flags]);
     return stdout.split('\n').find((line) => line.includes('certificate')) ?? '';
@@ -235,31 +237,49 @@ test('doctor and healthcheck know the certificates', async (t) => {
   assert.match(await examine(...flagsFor(past)), /"error","says":".*has expired at/);
 });
 
+/** A service that has little patience, and a key that all users can read. */
+const openFiles = authority && certificateFor('open');
+if (openFiles) chmodSync(openFiles.key, 0o644);
+const hasty =
+  openFiles && !takesNoCode
+    ? await startServer(
+        { after },
+        await storePath({ after }),
+        [...oneThread, ...flagsFor(openFiles)],
+        withLimits({ ...impatient, tls: { readAgainMs: 10 } }),
+      )
+    : undefined;
+
+test('a connection that sends nothing is closed without a reply, before the handshake and behind it', async (t) => {
+  if (takesNoCode) return t.skip(takesNoCode);
+  assert(hasty);
+  const plain = connectPlain(hasty.port, '127.0.0.1');
+  const secure = await connectTo(t, hasty.port);
+  assert.deepEqual([await text(plain), await text(secure)], ['', '']);
+});
+
 test('a key that all users can read or change is told by the start, by each renewal and by doctor, and one of a group is not', async (t) => {
   if (takesNoCode) return t.skip(takesNoCode);
-  const [files, newer] = [certificateFor('open'), certificateFor('open-newer')];
-  chmodSync(files.key, 0o644);
-  const says = `all users of the machine can read or change the key in ${files.key}; type chmod o= ${files.key}`;
-  const flags = [...oneThread, ...flagsFor(files)];
-  const often = withLimits({ tls: { readAgainMs: 10 } });
-  const { stderr, logged } = await startServer(t, await storePath(t), flags, often);
+  assert(hasty && openFiles);
+  const says = `all users of the machine can read or change the key in ${openFiles.key}; type chmod o= ${openFiles.key}`;
+  const { stderr, logged } = hasty;
   const warnings = () => stderr().split(says).length - 1;
   assert.equal(warnings(), 1);
   const renewed = async ({ certificate, key }: Certificate) => {
     const before = stderr().length;
-    writeFileSync(files.certificate, readFileSync(certificate));
-    writeFileSync(files.key, readFileSync(key));
+    writeFileSync(openFiles.certificate, readFileSync(certificate));
+    writeFileSync(openFiles.key, readFileSync(key));
     await logged((log) => log.slice(before).includes('a new certificate is in force'));
   };
-  await renewed(newer);
+  await renewed(certificateFor('open-newer'));
   assert.equal(warnings(), 2);
-  chmodSync(files.key, 0o660);
+  chmodSync(openFiles.key, 0o660);
   await renewed(certificateFor('open-newest'));
   assert.equal(warnings(), 2);
 
-  const examined = async () => (await runHere(['doctor', '--json', ...flagsFor(files)])).stdout;
+  const examined = async () => (await runHere(['doctor', '--json', ...flagsFor(openFiles)])).stdout;
   assert(!(await examined()).includes('"key"'));
-  chmodSync(files.key, 0o602);
+  chmodSync(openFiles.key, 0o602);
   assert((await examined()).includes(`{"check":"key","level":"warning","says":"${says}"}`));
 });
 

@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test';
 import { Refusal } from '../../src/contract/problems.ts';
 import { limits } from '../../src/limits.ts';
 import type { Store } from '../../src/store/store.ts';
-import { withJwts } from '../../src/tokens/jwt/side-by-side.ts';
+import { withJwts } from '../../src/tokens/jwt/jwt-access.ts';
 import { generateToken, hashToken } from '../../src/tokens/opaque-tokens.ts';
 import { Tally } from '../../src/tokens/tally.ts';
 import { openTokens } from '../helpers/access.ts';

@@ -10,8 +10,7 @@ import type { TableWriter } from '../../src/store/tables/tables.ts';
 import { isJwt } from '../../src/tokens/jwt/compact-jwt.ts';
 import { fetchKeys } from '../../src/tokens/jwt/issuer.ts';
 import { openIssuerKeys } from '../../src/tokens/jwt/issuer-keys.ts';
-import { openJwtAccess } from '../../src/tokens/jwt/jwt-access.ts';
-import { withJwts } from '../../src/tokens/jwt/side-by-side.ts';
+import { openJwtAccess, withJwts } from '../../src/tokens/jwt/jwt-access.ts';
 import { Tally } from '../../src/tokens/tally.ts';
 import { openTokens } from '../helpers/access.ts';
 import { listenFor } from '../helpers/free-port.ts';
@@ -187,21 +186,16 @@ const oidc = '/.well-known/openid-configuration';
 const metadata = { issuer: origin, jwks_uri: `${origin}/jwks` };
 const keys = [{ kty: 'RSA', n: 'AQAB', e: 'AQAB' }];
 
-async function read(issuer = origin) {
-  const reply = await fetchKeys(issuer, AbortSignal.timeout(60_000));
-  return reply.json();
-}
-
 test('the keys of an issuer are found by either of the two metadata documents', async () => {
   replies = { [oidc]: metadata, '/jwks': { keys } };
-  assert.deepEqual(await read(), { keys });
+  assert.deepEqual(await fetchKeys(origin), { keys });
 
   const issuer = `${origin}/tenant`;
   const inTenant = { ...metadata, issuer };
   replies = { '/tenant/.well-known/openid-configuration': inTenant, '/jwks': { keys } };
-  assert.deepEqual(await read(issuer), { keys });
+  assert.deepEqual(await fetchKeys(issuer), { keys });
   replies = { '/.well-known/oauth-authorization-server/tenant': inTenant, '/jwks': { keys } };
-  assert.deepEqual(await read(issuer), { keys });
+  assert.deepEqual(await fetchKeys(issuer), { keys });
 });
 
 const wrong: Record<string, [replies: Record<string, unknown>, says: RegExp]> = {
@@ -222,6 +216,7 @@ const wrong: Record<string, [replies: Record<string, unknown>, says: RegExp]> = 
     { [oidc]: { ...metadata, jwks_uri: 'http://127.0.0.1.example.org/jwks' } },
     /jwks_uri .* https/,
   ],
+  'whose keys are not JSON': [{ [oidc]: metadata, '/jwks': '' }, /jwks holds no JSON /],
   'with a reply that is too large': [
     { [oidc]: metadata, '/jwks': ' '.repeat(limits.jwt.fetchBytesMax + 1) },
     /cannot read .*jwks \(more than 256 KiB\)$/,
@@ -231,7 +226,7 @@ const wrong: Record<string, [replies: Record<string, unknown>, says: RegExp]> = 
 for (const [what, [answers, says]] of Object.entries(wrong))
   test(`an issuer ${what} is an error that says so`, async () => {
     replies = answers;
-    await assert.rejects(read(), { name: 'IssuerError', message: says });
+    await assert.rejects(fetchKeys(origin), { name: 'IssuerError', message: says });
   });
 
 test('an issuer without encryption must be on this machine', () => {

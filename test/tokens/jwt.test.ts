@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { after, type TestContext, test } from 'node:test';
+import { after, test } from 'node:test';
 import { makeAuthority, withoutOpenssl } from '../helpers/certificates.ts';
 import { withLimits } from '../helpers/faults.ts';
 import {
@@ -17,7 +17,7 @@ import {
   signText,
   startProvider,
 } from '../helpers/identity-provider.ts';
-import { pause, untilInForce } from '../helpers/pause.ts';
+import { pause, until, untilInForce } from '../helpers/pause.ts';
 import {
   create,
   oneThread,
@@ -40,6 +40,21 @@ const second = await startProvider({ after }, [other]);
 const issuers = `${provider.issuer},${second.issuer}`;
 const flags = ['--jwt-issuer', issuers, '--jwt-audience', audience, '--jwt-scope', scope];
 const server = await startServerOnNewStore({ after }, ...flags);
+
+/** A provider that is away at the start of a service that asks its providers often. */
+const late = await startProvider({ after }, [key]);
+const lateIsThere = late.fail();
+const rulesOf = (...issuers: string[]) => [
+  ...['--jwt-issuer', issuers.join(','), '--jwt-audience', audience],
+];
+const asking = takesNoCode
+  ? server
+  : await startServer(
+      { after },
+      await storePath({ after }),
+      [...oneThread, ...rulesOf(provider.issuer, late.issuer)],
+      withLimits({ jwt: { keysRetryMs: 200, keysAgainMs: 100 } }),
+    );
 
 let lastId = 0;
 
@@ -183,15 +198,34 @@ test('a token without the scope is refused with 403, which names the scope', asy
 test('a remembered token is refused once it has expired', async () => {
   const short = await forge(key, claimsOf(provider, { exp: nowSeconds() + 2 }));
   assert.equal((await send(short)).status, 200);
-  for (let reply = await send(short); reply.status !== 401; reply = await send(short));
+  await until(
+    () => send(short),
+    ({ status }) => status === 401,
+  );
   assert.match((await send(short)).message ?? '', /expired/);
+});
+
+/** Resolves once keys that could not be read are read again after the change. */
+async function readAgain(change: () => void): Promise<void> {
+  const before = asking.stderr().length;
+  change();
+  await asking.logged((stderr) => stderr.slice(before).includes('can be read again'));
+}
+
+test('a service starts while a provider is away, and finds its keys later', {
+  skip: takesNoCode,
+}, async () => {
+  const good = await forge(key, claimsOf(late));
+  assert.equal((await send(good, asking)).status, 503);
+  assert.equal((await send(token, asking)).status, 200);
+  await readAgain(lateIsThere);
+  assert.equal((await send(good, asking)).status, 200);
 });
 
 test('a new key is found at once, and a removed key refuses its tokens', {
   skip: takesNoCode,
-}, async (t) => {
-  const asking = await impatient(t, provider);
-  const next = await makeKey('next');
+}, async () => {
+  const next = await makeKey('next', 'ES256');
   const old = await forge(key, claimsOf(provider));
   assert.equal((await send(old, asking)).status, 200);
   provider.rotate(next);
@@ -203,9 +237,8 @@ test('a new key is found at once, and a removed key refuses its tokens', {
 
 test('after a SIGHUP a key that was removed refuses its tokens', {
   skip: takesNoCode,
-}, async (t) => {
-  const asking = await impatient(t, provider);
-  const removed = await makeKey('removed');
+}, async () => {
+  const removed = await makeKey('removed', 'ES256');
   provider.rotate(key, removed);
   const bearer = await forge(removed, claimsOf(provider));
   assert.equal((await send(bearer, asking)).status, 200);
@@ -231,17 +264,9 @@ test('made-up keys cause few reads, and good tokens do not wait', async () => {
   assert(reads >= 1 && reads <= 2 + seconds, `${reads} reads in ${seconds} s`);
 });
 
-/** A service that asks its provider often. */
-async function impatient(t: TestContext, asked: IdentityProvider): Promise<RunningServer> {
-  const rules = ['--jwt-issuer', asked.issuer, '--jwt-audience', audience];
-  const often = withLimits({ jwt: { keysRetryMs: 200, keysAgainMs: 100 } });
-  return startServer(t, await storePath(t), [...oneThread, ...rules], often);
-}
-
 test('known keys stay in force while the provider is away, and an unknown key gets 503', {
   skip: takesNoCode,
-}, async (t) => {
-  const asking = await impatient(t, provider);
+}, async () => {
   const good = () => forge(key, claimsOf(provider));
   const unknown = await forge(other, claimsOf(provider));
   assert.equal((await send(await good(), asking)).status, 200);
@@ -249,52 +274,40 @@ test('known keys stay in force while the provider is away, and an unknown key ge
   assert.equal((await send(await good(), asking)).status, 200);
   const reply = await send(unknown, asking);
   assert.deepEqual([reply.status, reply.error], [503, 50301]);
-  recover();
-  await asking.logged((stderr) => stderr.includes('can be read again'));
+  await readAgain(recover);
   assert.equal((await send(unknown, asking)).status, 401);
 });
 
-test('a service starts while its provider is away, and finds the keys later', {
-  skip: takesNoCode,
-}, async (t) => {
-  const late = await startProvider(t, [key]);
-  const recover = late.fail();
-  const waiting = await impatient(t, late);
-  const good = await forge(key, claimsOf(late));
-  assert.equal((await send(good, waiting)).status, 503);
-  assert.equal((await send(token, waiting)).status, 200);
-  recover();
-  await waiting.logged((stderr) => stderr.includes('can be read again'));
-  assert.equal((await send(good, waiting)).status, 200);
+const fixed = 'fixed-token.in-the-form.of-a-jwt-0123456789';
+const storeWithFixed = await storePath({ after });
+const withFixed = await startServer(
+  { after },
+  storeWithFixed,
+  [...oneThread, ...flags, '--jwt-type', 'jwt'],
+  { PLANT_STORE_TOKEN: fixed },
+);
+
+test('with --jwt-type jwt, a token may be of the type JWT or of none', async () => {
+  const statusOf = async (typ?: string) =>
+    (await send(await forge(key, claimsOf(provider), { typ }), withFixed)).status;
+  for (const typ of ['JWT', undefined, 'at+jwt', 'application/at+jwt'])
+    assert.equal(await statusOf(typ), 200);
+  assert.equal(await statusOf('logout+jwt'), 401);
 });
 
-test('while the tokens cannot be read, a fixed token in the form of a JWT gets 503 as any other, and JWTs are judged', async (t) => {
-  const fixed = 'fixed-token.in-the-form.of-a-jwt-0123456789';
-  const store = await storePath(t);
-  const started = [...oneThread, ...flags];
-  const withFixed = await startServer(t, store, started, { PLANT_STORE_TOKEN: fixed });
+test('while the tokens cannot be read, a fixed token in the form of a JWT gets 503 as any other, and JWTs are judged', async () => {
   const statusOf = async (bearer: string) => (await send(bearer, withFixed)).status;
   const remembered = await provider.token();
   for (const bearer of [fixed, remembered]) assert.equal(await statusOf(bearer), 200);
 
-  alterStore(store, 'ALTER TABLE tokens RENAME TO away');
+  alterStore(storeWithFixed, 'ALTER TABLE tokens RENAME TO away');
   await untilInForce(() => statusOf(fixed), 200, 503);
   for (const bearer of [remembered, await provider.token()])
     assert.equal(await statusOf(bearer), 200);
   assert.equal(await statusOf(`${fixed}0`), 401);
 
-  alterStore(store, 'ALTER TABLE away RENAME TO tokens');
+  alterStore(storeWithFixed, 'ALTER TABLE away RENAME TO tokens');
   await untilInForce(() => statusOf(fixed), 503, 200);
-});
-
-test('with --jwt-type jwt, a token may be of the type JWT or of none', async (t) => {
-  const rules = ['--jwt-issuer', provider.issuer, '--jwt-audience', audience, '--jwt-type', 'jwt'];
-  const lenient = await startServerOnNewStore(t, ...oneThread, ...rules);
-  const statusOf = async (typ?: string) =>
-    (await send(await forge(key, claimsOf(provider), { typ }), lenient)).status;
-  for (const typ of ['JWT', undefined, 'at+jwt', 'application/at+jwt'])
-    assert.equal(await statusOf(typ), 200);
-  assert.equal(await statusOf('logout+jwt'), 401);
 });
 
 test('doctor and the metrics tell whether the provider can be read', async () => {
@@ -308,8 +321,7 @@ test('doctor and the metrics tell whether the provider can be read', async () =>
   recover();
   assert.equal(ill.code, 1);
   assert.match(ill.stdout, /error +issuer +.* answers with the status 503; tokens with/);
-  const misnamed = ['--jwt-issuer', `${provider.issuer}/`, '--jwt-audience', audience];
-  const { stdout } = await runHere([...doctor, ...misnamed]);
+  const { stdout } = await runHere([...doctor, ...rulesOf(`${provider.issuer}/`)]);
   assert.match(stdout, /error +issuer +.* calls itself .* to the letter/);
 });
 
@@ -330,10 +342,8 @@ test('an issuer with a certificate of a private authority needs NODE_EXTRA_CA_CE
   const issuer = `https://localhost:${(issuing.address() as AddressInfo).port}`;
   const jwks_uri = `${issuer}/jwks`;
 
-  const rules = ['--jwt-issuer', issuer, '--jwt-audience', audience];
-  const doctor = (variables?: Record<string, string>) =>
-    runProgram(['doctor', ...on(server.store), ...rules], variables);
-  assert.match((await doctor()).stdout, /error +issuer +cannot read .*certificate/);
-  const trusting = await doctor({ NODE_EXTRA_CA_CERTS: authority.root });
+  const doctor = ['doctor', ...on(server.store), ...rulesOf(issuer)];
+  assert.match((await runHere(doctor)).stdout, /error +issuer +cannot read .*certificate/);
+  const trusting = await runProgram(doctor, { NODE_EXTRA_CA_CERTS: authority.root });
   assert.match(trusting.stdout, /ok +issuer +https:.* has 1 keys/);
 });

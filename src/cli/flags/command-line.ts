@@ -5,6 +5,8 @@ import { type Flag, type FlagName, flags, type Values } from './flags.ts';
 import { suggestion } from './suggestion.ts';
 import { UsageError } from './values.ts';
 
+type Typed = ReturnType<typeof typedArguments>['values'][string];
+
 export type Setting = ReturnType<typeof setting>[number];
 
 /** Not a flag: other users of the machine can read command lines. */
@@ -48,24 +50,13 @@ export function parseCommandLine<F extends FlagName>(
   names: readonly F[],
   env: Environment,
 ) {
-  const { values: given, positionals } = typedArguments(argv, names);
-  const typed = Object.fromEntries(
-    Object.entries(given).map(([name, value]) => [
-      name,
-      Array.isArray(value) ? value.join('\n') : value,
-    ]),
-  );
+  const { values: typed, positionals } = typedArguments(argv, names);
   const values = names.map((name) => [name, flagValue(name, typed[name], env)] as const);
   const settings = values.flatMap(([name, value]) => setting(name, value, typed[name], env));
   return { values: Object.freeze(Object.fromEntries(values)) as Values<F>, positionals, settings };
 }
 
-function setting(
-  name: FlagName,
-  value: unknown,
-  typed: string | boolean | undefined,
-  env: Environment,
-) {
+function setting(name: FlagName, value: unknown, typed: Typed, env: Environment) {
   const flag: Flag<unknown> = flags[name];
   if (value === undefined) return [];
   const variable = variableText(name, env);
@@ -77,12 +68,15 @@ function setting(
   return [{ name, value: text, default: flag.default ?? null, source, inForce } as const];
 }
 
-function flagValue(name: FlagName, typed: string | boolean | undefined, env: Environment): unknown {
+function flagValue(name: FlagName, typed: Typed, env: Environment): unknown {
   const flag: Flag<unknown> = flags[name];
-  if (typed !== undefined) return parsed(flag, `--${name}`, String(typed), env);
   const variable = variableText(name, env);
-  if (variable !== undefined) return parsed(flag, variableOf(name), variable, env);
-  return flag.default === undefined ? undefined : flag.parse(flag.default, env);
+  const origin = typed === undefined ? variableOf(name) : `--${name}`;
+  const text = typed ?? variable;
+  if (text === undefined) return flag.default && flag.parse(flag.default, env);
+  if (!flag.isRepeated) return parsed(flag, origin, `${text}`, env);
+  const texts = Array.isArray(text) ? text : `${text}`.split('\n');
+  return texts.flatMap((one) => parsed(flag, origin, `${one}`, env));
 }
 
 function variableText(name: FlagName, env: Environment): string | undefined {
@@ -93,7 +87,7 @@ function variableText(name: FlagName, env: Environment): string | undefined {
 
 /** @param name of the flag, its variable or an argument @throws UsageError that begins with it */
 export function parsed<T>(
-  flag: Pick<Flag<T>, 'parse' | 'show' | 'isRepeated'>,
+  flag: Pick<Flag<T>, 'parse' | 'show'>,
   name: string,
   value: string,
   env: Environment,
@@ -102,7 +96,6 @@ export function parsed<T>(
     return flag.parse(value, env);
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
-    if (flag.isRepeated) throw new UsageError(`${name} ${error.message}`, { cause: error });
     // A password may follow the first of these characters.
     const shown = flag.show === undefined ? value : value.replace(/(?<=[:@=]).+/s, '…');
     throw new UsageError(`${name} ${error.message}; it is ${JSON.stringify(shown)}`, {

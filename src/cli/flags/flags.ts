@@ -6,7 +6,7 @@ import type { Environment } from './environment.ts';
 import { storeLocation } from './store-location.ts';
 import {
   basePath,
-  columnTitles,
+  columnTitle,
   duration,
   durationMsMax,
   hostNames,
@@ -35,14 +35,18 @@ interface FlagTexts<T> {
   show?(value: T): string;
   /** All values, if they are words; a word that ends with `=` begins a value. */
   readonly choices?: readonly string[];
-  /** The flag may be given several times. `parse` gets the values as lines. */
+  /** The flag may be given several times, and its variable may have several lines. */
   readonly isRepeated?: boolean;
 }
 
 export interface Flag<T, D extends string | undefined = string | undefined> extends FlagTexts<T> {
   /** Stands for the value in the help. Empty for a switch, which has no value. */
   readonly placeholder: string;
-  /** @throws UsageError with the rest of a sentence that starts with the flag's name */
+  /**
+   * Of a repeated flag, makes a list of each value; the lists are joined.
+   *
+   * @throws UsageError with the rest of a sentence that starts with the flag's name
+   */
   readonly parse: (text: string, env: Environment) => T;
   /** As typed. Undefined if the flag has no value when it is left out. */
   readonly default: D;
@@ -211,7 +215,7 @@ export const flags = {
     need: 'For a client that could crowd out other clients.',
   }),
   expires: optional('TIME', duration(durationMsMax), {
-    help: 'how long the secret is valid, such as 90d; by default for ever; after a rotation, as long as before',
+    help: 'how long the secret is valid, such as 90d; default: never expires; a rotated token keeps its lifetime',
     need: 'For access that has to end by itself.',
   }),
   grace: withDefault('TIME', orZero(duration(limits.access.rotationGraceMsMax)), '24h', {
@@ -264,7 +268,7 @@ export const flags = {
     need: 'For CSV through a pipe, and for files with other endings.',
     choices: formatNames,
   }),
-  column: optional('FIELD=COLUMN', columnTitles, {
+  column: optional('FIELD=COLUMN', (pair) => [columnTitle(pair)], {
     help: 'column of a CSV file for the id, name or tag, such as id=Nr; once for each',
     need: 'For files of other programs, whose columns have other titles.',
     choices: ['id=', 'name=', 'tag='],

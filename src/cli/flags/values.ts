@@ -50,18 +50,11 @@ export function hostNames(value: string): readonly string[] {
   );
 }
 
-/** The title of the column for some members of a plant: `id=Nr`, one on each line. */
-export function columnTitles(value: string): Partial<Record<'id' | 'name' | 'tag', string>> {
-  const pairs = value.split('\n').map((pair) => {
-    const [, field, title] = /^(id|name|tag)=(.*\S.*)$/s.exec(pair) ?? [];
-    if (field !== undefined && title !== undefined) return [field, title] as const;
-    throw new UsageError(
-      `must be id=COLUMN, name=COLUMN or tag=COLUMN, and is ${JSON.stringify(pair)}`,
-    );
-  });
-  const titles = Object.fromEntries(pairs);
-  if (Object.keys(titles).length === pairs.length) return titles;
-  throw new UsageError('names a member of a plant twice');
+/** The title of the column for a member of a plant: `id=Nr`. */
+export function columnTitle(value: string): readonly [field: string, title: string] {
+  const [, field, title] = /^(id|name|tag)=(.*\S.*)$/.exec(value) ?? [];
+  if (field !== undefined && title !== undefined) return [field, title];
+  throw new UsageError('must be id=COLUMN, name=COLUMN or tag=COLUMN');
 }
 
 /** URLs of issuers, exactly as tokens name them (RFC 8414 §2), with commas between them. */

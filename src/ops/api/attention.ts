@@ -3,7 +3,7 @@ import { limits } from '../../limits.ts';
 import { distanceText, isoTime, numberText } from '../../quantity-text.ts';
 import type { TokenRecord } from '../../store/tables/tokens.ts';
 import { expiresSoon } from '../../tokens/opaque-tokens.ts';
-import type { LastRun, Matter, Overview } from '../contract.ts';
+import type { LastRun, LinkedFinding, Overview } from '../contract.ts';
 import { refusedIn, type TokenFigureTable } from '../token-figures.ts';
 
 export interface Watched extends Pick<Overview, 'checks' | 'store' | 'backup' | 'creates'> {
@@ -14,28 +14,28 @@ export interface Watched extends Pick<Overview, 'checks' | 'store' | 'backup' | 
 }
 
 /** What needs an operator's attention: first what plants suffer from, last what clients do. */
-export function mattersIn(watched: Watched, nowMs: number): readonly Matter[] {
+export function findingsIn(watched: Watched, nowMs: number): readonly LinkedFinding[] {
   return [
-    ...mattersOfStore(watched),
-    ...mattersOfBackups(watched, nowMs),
-    ...mattersOfTokens(watched, nowMs),
-    ...mattersOfClients(watched.tokenFigures, nowMs),
+    ...findingsOfStore(watched),
+    ...findingsOfBackups(watched, nowMs),
+    ...findingsOfTokens(watched, nowMs),
+    ...findingsOfClients(watched.tokenFigures, nowMs),
   ];
 }
 
-function mattersOfStore({ checks, creates }: Watched): Matter[] {
+function findingsOfStore({ checks, creates }: Watched): LinkedFinding[] {
   const failed = creates.failed.lastMinute;
-  const ofChecks = checks.flatMap(({ name, level, says }): Matter[] =>
+  const ofChecks = checks.flatMap(({ name, level, says }): LinkedFinding[] =>
     level === 'ok' ? [] : [{ level, says: `${name}: ${says}`, page: null }],
   );
   const failures = failed === 0 ? [] : [numberText(failed)];
   return [
     ...ofChecks,
-    ...matters([['Creates that failed in the last minute', failures, '/refusals']]),
+    ...warnings([['Creates that failed in the last minute', failures, '/refusals']]),
   ];
 }
 
-function mattersOfBackups({ lastRun, ...watched }: Watched, nowMs: number): Matter[] {
+function findingsOfBackups({ lastRun, ...watched }: Watched, nowMs: number): LinkedFinding[] {
   const failure =
     lastRun?.fault &&
     `The last backup failed ${distanceText(lastRun.ranAt, nowMs)}: ${lastRun.fault}`;
@@ -62,7 +62,7 @@ function backupSays(
     : undefined;
 }
 
-function mattersOfTokens({ tokens }: Watched, nowMs: number): Matter[] {
+function findingsOfTokens({ tokens }: Watched, nowMs: number): LinkedFinding[] {
   const soon = tokens
     .filter((token) => expiresSoon(token, nowMs))
     .toSorted((one, other) => Number(one.expiresAtMs) - Number(other.expiresAtMs));
@@ -72,13 +72,13 @@ function mattersOfTokens({ tokens }: Watched, nowMs: number): Matter[] {
       .map(
         ({ name, expiresAtMs }) => `${name} ${distanceText(isoTime(Number(expiresAtMs)), nowMs)}`,
       );
-  return matters([
+  return warnings([
     ['Tokens that expire soon', ends(false), '/tokens'],
     ['Old secrets that end soon and are in use', ends(true), '/tokens'],
   ]);
 }
 
-function mattersOfClients(figures: TokenFigureTable, nowMs: number): Matter[] {
+function findingsOfClients(figures: TokenFigureTable, nowMs: number): LinkedFinding[] {
   const isRecent = (atMs = 0) => nowMs - atMs <= limits.ops.talliesMs;
   const all = figures.all();
   const recent = (problem: ProblemName) =>
@@ -94,7 +94,7 @@ function mattersOfClients(figures: TokenFigureTable, nowMs: number): Matter[] {
       return codes.length === 0 ? [] : [`${name} (${codes.join(', ')})`];
     });
   const pageOf = (problem: ProblemName) => `/refusals?code=${problems[problem].code}`;
-  return matters([
+  return warnings([
     ['Over the rate in the last minute', recent('rateLimited'), pageOf('rateLimited')],
     [
       'Refused in the last minute with a revoked or expired secret',
@@ -105,8 +105,8 @@ function mattersOfClients(figures: TokenFigureTable, nowMs: number): Matter[] {
   ]);
 }
 
-/** Without the matters that name no token. */
-function matters(
+/** Without those that name no token. */
+function warnings(
   all: readonly (readonly [about: string, names: readonly string[], page: string])[],
 ) {
   return all.flatMap(([about, names, page]) =>
@@ -121,6 +121,6 @@ function shortList(names: readonly string[]): string {
   return more > 0 ? `${shown} and ${more} more` : shown;
 }
 
-function warning(says: string, page: string): Matter {
+function warning(says: string, page: string): LinkedFinding {
   return { level: 'warning', says, page };
 }

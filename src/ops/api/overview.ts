@@ -4,10 +4,10 @@ import type { Durability } from '../../store/store.ts';
 import type { Handler } from '../answer.ts';
 import type { Overview } from '../contract.ts';
 import { bestEffort, reused } from '../loading.ts';
-import type { StoreSources } from '../metrics/figures.ts';
+import type { StoreSources } from '../metrics/metrics.ts';
 import { missingPlants } from '../metrics/plant-count.ts';
 import type { Samples } from '../metrics/samples.ts';
-import { mattersIn } from './attention.ts';
+import { findingsIn } from './attention.ts';
 import { answerJson } from './json.ts';
 
 export interface OverviewSources extends StoreSources {
@@ -55,6 +55,6 @@ async function overview(sources: OverviewSources): Promise<Overview> {
   };
   const { tokenFigures, version, startedAtMs } = sources;
   const watched = { ...shown, lastRun: sources.lastRun(), tokens, tokenFigures };
-  const attention = mattersIn(watched, sources.now());
+  const attention = findingsIn(watched, sources.now());
   return { ...shown, version, startedAt: isoTime(startedAtMs), attention };
 }

@@ -1,9 +1,57 @@
 import { problemNames, problems } from '../../contract/problems.ts';
 import { version } from '../../program.ts';
-import { distributionOf, plantsBounds, secondsBounds, sumOf } from '../../threads/measures.ts';
+import type { SharedStore } from '../../store/store.ts';
+import type { BackupRecord } from '../../store/tables/tables.ts';
+import type { TokenRecord } from '../../store/tables/tokens.ts';
+import {
+  distributionOf,
+  type httpThreadLayout,
+  type Measures,
+  plantsBounds,
+  secondsBounds,
+  sumOf,
+  type writerLayout,
+} from '../../threads/measures.ts';
 import { isUsedSinceRotation } from '../../tokens/opaque-tokens.ts';
-import type { Figures } from './figures.ts';
+import type { Backup, LastRun, StoreSizes } from '../contract.ts';
+import type { Health } from '../health/health.ts';
+import { bestEffort } from '../loading.ts';
+import type { TokenFigureTable } from '../token-figures.ts';
+import { missingPlants } from './plant-count.ts';
 import { byOutcome, createsOf, outcomes } from './samples.ts';
+
+/** Whether its file is gone is known of a backup on this machine. */
+export type LastBackup = BackupRecord & Pick<Backup, 'isFileGone'>;
+
+export interface StoreSources {
+  readonly sizes: () => Promise<StoreSizes>;
+  readonly lastBackup: () => Promise<LastBackup | undefined>;
+  /** Null: this service has made no backup. */
+  readonly lastRun: () => LastRun | null;
+  readonly plants: () => number | undefined;
+  readonly health: Health;
+  /** The tokens in force. */
+  readonly liveTokens: () => Promise<readonly TokenRecord[]>;
+  readonly tokenFigures: TokenFigureTable;
+}
+
+export interface MetricSources extends StoreSources {
+  readonly httpThreads: readonly Measures<typeof httpThreadLayout>[];
+  readonly writers: readonly Measures<typeof writerLayout>[];
+  readonly queuePlantsMax: number;
+  readonly connectionsMax: number;
+  readonly store: SharedStore;
+  readonly heartbeatAgeMs: () => number | undefined;
+  readonly queuePlants: () => number;
+  readonly queueBytes: () => number;
+  readonly connections: () => number;
+  readonly mainLagSeconds: () => number;
+  /** Seconds since the epoch, by listener. */
+  readonly certificatesExpire: () => Readonly<Record<string, number>>;
+  /** Seconds since the epoch; 0 for never. Undefined without identity providers. */
+  readonly issuerKeysReadSeconds: () => number | undefined;
+  readonly droppedLogLines: () => number;
+}
 
 /** One line: a value, with the labels that tell it from others of the metric. */
 interface Line {
@@ -77,40 +125,39 @@ type Value = number | boolean | undefined | readonly Line[];
 
 type Values = Partial<Readonly<Record<keyof typeof help, Value>>>;
 
-export const metricsContentType = 'text/plain; version=0.0.4; charset=utf-8';
+const inUseMs = 24 * 3_600_000;
 
 /** prometheus.io/docs/instrumenting/exposition_formats */
-export function metricsText(figures: Figures): string {
+export async function metricsText(sources: MetricSources): Promise<string> {
+  const [ofStore, liveTokens] = await Promise.all([
+    storeValues(sources),
+    bestEffort(sources.liveTokens()),
+  ]);
   const values: Values = {
-    ...ofProcess(figures),
-    ...ofCreates(figures),
-    ...ofTokens(figures),
-    ...ofLoad(figures),
-    ...ofStore(figures),
+    ...processValues(sources),
+    ...createValues(sources),
+    ...tokenValues(sources.tokenFigures, liveTokens),
+    ...loadValues(sources),
+    ...ofStore,
   };
   return (Object.keys(help) as (keyof Values)[]).map((name) => textOf(name, values[name])).join('');
 }
 
-function ofProcess(figures: Figures): Values {
-  const { heartbeatAgeMs } = figures;
-  const decidedAtMs = figures.identity?.decidedAtMs;
+function processValues(sources: MetricSources): Values {
+  const { user, system } = process.cpuUsage();
+  const heartbeatAgeMs = sources.heartbeatAgeMs();
   return {
-    plant_store_info: [
-      { labels: { version, identity: figures.identity?.identity ?? '' }, value: 1 },
-    ],
-    plant_store_decided_seconds: decidedAtMs && decidedAtMs / 1_000,
-    plant_store_ready: figures.ready,
     plant_store_heartbeat_age_seconds: heartbeatAgeMs && heartbeatAgeMs / 1_000,
-    plant_store_certificate_expires_seconds: byLabel('listener', figures.certificatesExpire),
-    plant_store_issuer_keys_read_seconds: figures.issuerKeysReadSeconds,
-    plant_store_log_lines_dropped_total: figures.droppedLogLines,
-    process_resident_memory_bytes: figures.residentBytes,
-    process_cpu_seconds_total: figures.cpuSeconds,
+    plant_store_certificate_expires_seconds: byLabel('listener', sources.certificatesExpire()),
+    plant_store_issuer_keys_read_seconds: sources.issuerKeysReadSeconds(),
+    plant_store_log_lines_dropped_total: sources.droppedLogLines(),
+    process_resident_memory_bytes: process.memoryUsage.rss(),
+    process_cpu_seconds_total: (user + system) / 1e6,
     process_start_time_seconds: performance.timeOrigin / 1_000,
   };
 }
 
-function ofCreates({ httpThreads, writers, databaseConnections }: Figures): Values {
+function createValues({ httpThreads, writers, store }: MetricSources): Values {
   const refusals = sumOf(httpThreads.map((thread) => thread.refusals));
   const codes = problemNames.map((name, index) => [problems[name].code, refusals[index] ?? 0]);
   const seconds = (ofThreads: readonly Float64Array[]) => histogram(secondsBounds, ofThreads);
@@ -128,14 +175,17 @@ function ofCreates({ httpThreads, writers, databaseConnections }: Figures): Valu
     ),
     // A database makes its checkpoints itself.
     plant_store_checkpoint_duration_seconds:
-      databaseConnections === undefined
+      store.metrics.connections() === undefined
         ? seconds(writers.map((one) => one.checkpointSeconds))
         : undefined,
   };
 }
 
 /** Bounded in number by `limits.ops.tokenFiguresMax`, and by the tokens in force. */
-function ofTokens({ tokenFigures, liveTokens = [] }: Figures): Values {
+function tokenValues(
+  tokenFigures: TokenFigureTable,
+  liveTokens: readonly TokenRecord[] = [],
+): Values {
   const all = tokenFigures.all();
   const lastUses = new Map<string, number>();
   for (const { name, lastUsedAtMs = 0 } of [...liveTokens, ...all])
@@ -173,40 +223,57 @@ function timesOf<Name extends 'expiresAtMs' | 'lastUsedAtMs'>(
   );
 }
 
-function ofLoad({ httpThreads, mainLagSeconds, ...figures }: Figures): Values {
+function loadValues({ httpThreads, ...sources }: MetricSources): Values {
   const ages = httpThreads.map(({ queueAgeSeconds }) => queueAgeSeconds[0] ?? 0);
   const lags = httpThreads.map(
     ({ eventLoopLagSeconds }, index) => [`http-${index + 1}`, eventLoopLagSeconds[0] ?? 0] as const,
   );
   return {
-    plant_store_queue_plants: figures.queuePlants,
-    plant_store_queue_limit_plants: figures.queuePlantsMax,
-    plant_store_queue_bytes: figures.queueBytes,
+    plant_store_queue_plants: sources.queuePlants(),
+    plant_store_queue_limit_plants: sources.queuePlantsMax,
+    plant_store_queue_bytes: sources.queueBytes(),
     plant_store_queue_age_seconds: Math.max(...ages),
-    plant_store_connections: figures.connections,
-    plant_store_connections_limit: figures.connectionsMax,
+    plant_store_connections: sources.connections(),
+    plant_store_connections_limit: sources.connectionsMax,
     plant_store_event_loop_lag_seconds: byLabel('thread', {
-      main: mainLagSeconds,
+      main: sources.mainLagSeconds(),
       ...Object.fromEntries(lags),
     }),
   };
 }
 
-function ofStore({ sizes, tokens, backupFailed, ...figures }: Figures): Values {
+/** Without what the store does not report now. */
+async function storeValues({ store, ...sources }: MetricSources): Promise<Values> {
+  const nowMs = Date.now();
+  const [{ ready, checks }, sizes, backup, tokens, identity] = await Promise.all([
+    sources.health.check(),
+    bestEffort(sources.sizes()),
+    bestEffort(sources.lastBackup()),
+    bestEffort(store.countTokens(nowMs, nowMs - inUseMs)),
+    bestEffort(store.identity()),
+  ]);
+  const plants = sources.plants();
+  const lastRun = sources.lastRun();
+  // Missing without a folder for backups.
+  const ofPlants = checks.find(({ name }) => name === 'plants');
   return {
-    plant_store_plants: figures.plants,
-    plant_store_plants_lost: figures.plantsAreLost,
+    plant_store_info: [{ labels: { version, identity: identity?.identity ?? '' }, value: 1 }],
+    plant_store_ready: ready,
+    plant_store_plants: plants,
+    plant_store_plants_lost: ofPlants && ofPlants.level === 'warning',
+    plant_store_decided_seconds: identity?.decidedAtMs && identity.decidedAtMs / 1_000,
     plant_store_database_bytes: sizes?.plantsBytes,
-    plant_store_promised_disks: figures.promisedDisks,
-    plant_store_database_connections: figures.databaseConnections,
+    plant_store_promised_disks: store.durability()?.disks,
+    plant_store_database_connections: store.metrics.connections(),
     plant_store_log_bytes: sizes?.logBytes,
     plant_store_disk_free_bytes: sizes?.freeBytes,
     plant_store_disk_low: sizes?.isSpaceLow,
     plant_store_tokens: tokens && byLabel('state', tokens.byState),
     plant_store_tokens_in_use: tokens?.inUse,
-    plant_store_last_backup_age_seconds: figures.backupAgeSeconds,
-    plant_store_last_backup_missing_plants: figures.missingPlants,
-    plant_store_backup_failed: backupFailed,
+    // Negative after the clock was set back, of which an alert warns.
+    plant_store_last_backup_age_seconds: backup && (Date.now() - backup.finishedAtMs) / 1_000,
+    plant_store_last_backup_missing_plants: backup && missingPlants(backup, plants),
+    plant_store_backup_failed: lastRun ? lastRun.fault !== null : undefined,
   };
 }
 

@@ -30,7 +30,6 @@ export function postgresEngine(location: PostgresLocation) {
     triggers: async () => undefined,
     inspect: async (readMs, onProgress) =>
       (await import('./reader.ts')).inspectPostgres(location, readMs, onProgress),
-    backUp: undefined,
     condition: async () => (await import('./condition.ts')).conditionOfPostgres(location),
     makeScratchSchema: async () => (await import('./scratch.ts')).makeScratchSchema(location),
     outdatedSchema: async () => (await upgrades()).outdatedPostgres(location),

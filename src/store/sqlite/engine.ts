@@ -48,8 +48,9 @@ export function sqliteEngine({ path }: SqliteLocation) {
     repair: async () => (await tasks()).runTask<boolean>({ task: 'repair the store', path }),
     inspect: async (_, onProgress) =>
       (await tasks()).runTask({ task: 'read the store', path }, onProgress),
-    backUp: async (copyPath, onProgress) =>
-      (await tasks()).runTask({ task: 'copy the store', path, copyPath }, onProgress),
+    /** Copies the file at one moment, also while services write. @throws StoreError */
+    backUp: async (copyPath: string, onProgress: OnProgress) =>
+      (await tasks()).runTask<void>({ task: 'copy the store', path, copyPath }, onProgress),
     /** Checks a backup, or any other file, and counts its plants. @throws StoreError */
     inspectBackup: async (onProgress: OnProgress) =>
       (await tasks()).runTask<Inspection>({ task: 'read the file', path }, onProgress),

@@ -3,8 +3,6 @@ import {
   type CompactVerifyGetKey,
   compactVerify,
   createLocalJWKSet,
-  createRemoteJWKSet,
-  customFetch,
   decodeProtectedHeader,
   errors,
   type JSONWebKeySet,
@@ -29,17 +27,12 @@ export type KeysLog = Record<'info' | 'error', (fields: object, message: string)
 
 /** For one thread. An issuer that is away is asked again, and the known keys stay in force. */
 export function openIssuerKeys(issuer: string, log: KeysLog) {
-  const remote = createRemoteJWKSet(new URL(issuer), {
-    timeoutDuration: limits.jwt.fetchMs,
-    [customFetch]: (_, { signal }) => fetchKeys(issuer, signal),
-  });
   let known: KeySet | undefined;
   let readAtMs = 0;
 
   const refresh = openRefresh({
     async read() {
-      await remote.reload();
-      const jwks = remote.jwks() as JSONWebKeySet;
+      const jwks = await fetchKeys(issuer);
       if (!isDeepStrictEqual(jwks, known?.jwks))
         known = {
           jwks,

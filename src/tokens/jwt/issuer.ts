@@ -1,3 +1,4 @@
+import type { JSONWebKeySet } from 'jose';
 import { isSafeUrl } from '../../hosts.ts';
 import { limits } from '../../limits.ts';
 import { sizeText } from '../../quantity-text.ts';
@@ -9,12 +10,12 @@ export class IssuerError extends Error {
 
 /**
  * Reads the metadata of an issuer (OpenID Connect Discovery 1.0 §4, or RFC 8414 §3), and then its
- * keys (RFC 7517 §5).
+ * keys (RFC 7517 §5), within `limits.jwt.fetchMs`.
  *
- * @returns the reply with the keys, whose body is not read
  * @throws IssuerError
  */
-export async function fetchKeys(issuer: string, signal: AbortSignal): Promise<Response> {
+export async function fetchKeys(issuer: string): Promise<JSONWebKeySet> {
+  const signal = AbortSignal.timeout(limits.jwt.fetchMs);
   const metadata = await readMetadata(issuer, signal);
   if (metadata['issuer'] !== issuer)
     throw new IssuerError(
@@ -24,42 +25,42 @@ export async function fetchKeys(issuer: string, signal: AbortSignal): Promise<Re
   const url = URL.parse(String(metadata['jwks_uri']));
   if (url === null || !isSafeUrl(url))
     throw new IssuerError(`the jwks_uri of ${issuer} is no URL that starts with https://`);
-  return demandOk(await get(url, signal), url);
+  const { keys } = objectIn(await get(url, signal));
+  if (!Array.isArray(keys)) throw new IssuerError(`${url} holds no JSON Web Key Set`);
+  return { keys };
 }
 
-type Metadata = Readonly<Record<string, unknown>>;
+type JsonObject = Readonly<Record<string, unknown>>;
 
 /** Most issuers have the first address. An issuer of OAuth alone has only the second. */
-async function readMetadata(issuer: string, signal: AbortSignal): Promise<Metadata> {
+async function readMetadata(issuer: string, signal: AbortSignal): Promise<JsonObject> {
   const { origin, pathname } = new URL(issuer);
   const path = pathname.replace(/\/$/, '');
-  let url = new URL(`${origin}${path}/.well-known/openid-configuration`);
-  let reply = await get(url, signal);
-  if (reply.status === 404) {
-    url = new URL(`${origin}/.well-known/oauth-authorization-server${path}`);
-    reply = await get(url, signal);
-  }
-  const body = (await demandOk(reply, url)
-    .json()
-    .catch((cause) => {
-      throw new IssuerError(`${url} holds no JSON (${cause.message})`, { cause });
-    })) as Metadata | null;
-  if (body === null) throw new IssuerError(`${url} holds no JSON object`);
-  return body;
+  const found = await get(new URL(`${origin}${path}/.well-known/openid-configuration`), signal);
+  if (found.status !== 404) return objectIn(found);
+  const other = new URL(`${origin}/.well-known/oauth-authorization-server${path}`);
+  return objectIn(await get(other, signal));
+}
+
+interface Reply {
+  readonly url: URL;
+  readonly status: number;
+  readonly text: string;
 }
 
 /** Follows no redirection: the other address could be one that is not encrypted. */
-async function get(url: URL, signal: AbortSignal): Promise<Response> {
+async function get(url: URL, signal: AbortSignal): Promise<Reply> {
   try {
     const headers = { Accept: 'application/json' };
-    return await readWhole(await fetch(url, { headers, redirect: 'error', signal }));
+    const { status, body } = await fetch(url, { headers, redirect: 'error', signal });
+    return { url, status, text: await readText(body) };
   } catch (cause) {
     throw new IssuerError(`cannot read ${url} (${reasonOf(cause)})`, { cause });
   }
 }
 
 /** @throws an error for more than `limits.jwt.fetchBytesMax` */
-async function readWhole({ body, status, headers }: Response): Promise<Response> {
+async function readText(body: ReadableStream<Uint8Array> | null): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of body ?? []) {
@@ -68,12 +69,16 @@ async function readWhole({ body, status, headers }: Response): Promise<Response>
       throw new Error(`more than ${sizeText(limits.jwt.fetchBytesMax)}`);
     chunks.push(chunk);
   }
-  return new Response(bytes === 0 ? null : Buffer.concat(chunks), { status, headers });
+  return Buffer.concat(chunks).toString('utf8');
 }
 
-function demandOk(reply: Response, url: URL): Response {
-  if (reply.status === 200) return reply;
-  throw new IssuerError(`${url} answers with the status ${reply.status}`);
+function objectIn({ url, status, text }: Reply): JsonObject {
+  if (status !== 200) throw new IssuerError(`${url} answers with the status ${status}`);
+  try {
+    return Object(JSON.parse(text));
+  } catch (cause) {
+    throw new IssuerError(`${url} holds no JSON (${(cause as Error).message})`, { cause });
+  }
 }
 
 /** `fetch` hides the reason in the cause. */

@@ -1,12 +1,13 @@
+import { timingSafeEqual } from 'node:crypto';
 import { problems, Refusal } from '../../contract/problems.ts';
 import { limits } from '../../limits.ts';
 import { causeOf, StoreError } from '../../store/errors.ts';
 import type { TableWriter } from '../../store/tables/tables.ts';
-import { type Caller, denial, outage, usualScheme } from '../access.ts';
+import { type Access, type Caller, denial, outage, usualScheme } from '../access.ts';
 import { hashToken } from '../opaque-tokens.ts';
 import type { NewTally } from '../tally.ts';
 import { recordUses } from '../token-use.ts';
-import { readJwt } from './compact-jwt.ts';
+import { isJwt, readJwt } from './compact-jwt.ts';
 import { type IssuerKeys, type KeysLog, openIssuerKeys } from './issuer-keys.ts';
 import { type CheckedClaims, checkClaims, expiryFault, type JwtRules } from './rules.ts';
 import { rememberVerified, type Subject } from './verified-tokens.ts';
@@ -17,6 +18,25 @@ export interface JwtAccessOptions {
   readonly now: () => number;
   readonly log: KeysLog;
   readonly newTally: NewTally;
+}
+
+/**
+ * Opaque tokens and JWTs side by side. The form of a token tells which it is, and so neither side
+ * refuses a token of the other.
+ *
+ * @param fixedToken of any form: an opaque token also if it looks like a JWT
+ */
+export function withJwts(opaque: Access, jwts: Access, fixedToken = ''): Access {
+  const fixed = isJwt(fixedToken) ? hashToken(fixedToken) : undefined;
+  const isFixed = (token: string) =>
+    fixed !== undefined && timingSafeEqual(fixed, hashToken(token));
+  const sideOf = (token: string) => (isJwt(token) && !isFixed(token) ? jwts : opaque);
+  return {
+    tokenCharsMax: Math.max(opaque.tokenCharsMax, jwts.tokenCharsMax),
+    recall: (header) => opaque.recall(header) ?? jwts.recall(header),
+    authenticate: (token, header) => sideOf(token).authenticate(token, header),
+    authenticateAgain: (token, header) => sideOf(token).authenticateAgain(token, header),
+  };
 }
 
 /** For one thread. A token is verified once, and remembered until it ends or the keys change. */

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { limits } from '../../../src/limits.ts';
-import type { Matter, Readiness } from '../../../src/ops/contract.ts';
+import type { LinkedFinding, Readiness } from '../../../src/ops/contract.ts';
 import { engineOf } from '../../../src/store/engines.ts';
 import { ask, signIn } from '../../helpers/operators.ts';
 import { pause } from '../../helpers/pause.ts';
@@ -47,7 +47,7 @@ test('a running node tells when the database drops its standbys, and when it wai
   await setStandbys(pair.primary, '');
   await logged((text) => /"warn".*a 200 means less from now on: .* on the disk of the /.test(text));
   assert.deepEqual(await promised(), ['1', 'warning', 'a 200 means less since']);
-  const needAttention = async (): Promise<Matter[]> =>
+  const needAttention = async (): Promise<LinkedFinding[]> =>
     (await ask(node, 'GET api/overview', { cookie })).body.attention;
   while (!(await needAttention()).some(({ says }) => says.startsWith('promise: a 200 means less')))
     await pause();

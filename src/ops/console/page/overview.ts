@@ -1,5 +1,5 @@
 import { numberText, sizeText } from '../../../quantity-text.ts';
-import type { Matter, Overview } from '../../contract.ts';
+import type { LinkedFinding, Overview } from '../../contract.ts';
 import { Chart, type ChartProps } from './chart.ts';
 import type { PageProps } from './state.ts';
 import { Badge, type Children, Distance, ExactText, type Fact, Facts, h, Loading } from './ui.ts';
@@ -34,7 +34,7 @@ export function OverviewPage({ state: { overview, samples } }: PageProps) {
     'div',
     { class: 'overview' },
     h('div', { class: 'tiles' }, tilesOf(overview)),
-    h(Attention, { matters: overview.attention }),
+    h(Attention, { findings: overview.attention }),
     h('div', { class: 'charts' }, curves),
     h(Facts, { facts: factsOf(overview), kind: 'short' }),
   );
@@ -84,9 +84,9 @@ function Ready({ ready, checks }: Pick<Overview, 'ready' | 'checks'>) {
     : h(Badge, { tone: 'warning', text: 'ready, with a warning' });
 }
 
-function Attention({ matters }: { matters: readonly Matter[] }) {
-  if (matters.length === 0) return h('p', { class: 'card quiet' }, 'Nothing needs attention.');
-  const items = matters.map(({ level, says, page }) =>
+function Attention({ findings }: { findings: readonly LinkedFinding[] }) {
+  if (findings.length === 0) return h('p', { class: 'card quiet' }, 'Nothing needs attention.');
+  const items = findings.map(({ level, says, page }) =>
     h(
       'li',
       {},

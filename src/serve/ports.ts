@@ -1,13 +1,52 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { CommandError } from '../cli/command.ts';
 import type { Environment } from '../cli/flags/environment.ts';
-import { CertificateError, type ServiceConfig } from './config.ts';
-import { DescriptorsError } from './descriptors.ts';
-import { OperatorPortError } from './service.ts';
+import { limits } from '../limits.ts';
+import type { ServiceConfig } from './config.ts';
+
+/**
+ * Checks that the port is free, and finds the port that 0 stands for. Threads share a port, so
+ * without the check they would share it with another program, too. A port for 0 stays reserved, so
+ * that no other program gets it before the threads listen. A client that connects until then is cut
+ * off: a connection that stays open would hold up the start.
+ */
+export async function reservePort(host: string, port: number) {
+  const isShared = port === 0 && process.platform === 'linux';
+  const probe = createServer((client) => client.resetAndDestroy());
+  probe.listen({ host, port, reusePort: isShared });
+  await once(probe, 'listening');
+  const reserved = (probe.address() as AddressInfo).port;
+  const close = async () => {
+    if (!probe.listening) return;
+    probe.close();
+    await once(probe, 'close');
+  };
+  if (!isShared) await close();
+  return { port: reserved, [Symbol.asyncDispose]: close };
+}
+
+/** Whether any process accepts connections on the port. */
+export async function isAccepting(host: string, port: number): Promise<boolean> {
+  const socket = connect({ host, port });
+  try {
+    await once(socket, 'connect', { signal: AbortSignal.timeout(limits.service.portProbeMs) });
+    return true;
+  } catch {
+    // Refused, or without an answer.
+    return false;
+  } finally {
+    socket.destroy();
+  }
+}
+
+/** The port for operators cannot be opened. The cause is the error of listen(2). */
+export class OperatorPortError extends Error {
+  override readonly name = 'OperatorPortError';
+}
 
 /** Explains a failed start. @returns a CommandError, or `error` itself if it is a defect */
 export function startError(error: unknown, config: ServiceConfig, env: Environment): unknown {
-  if (error instanceof DescriptorsError || error instanceof CertificateError)
-    return new CommandError(error.message, { cause: error });
   return error instanceof OperatorPortError
     ? listenError(error.cause, 'ops-', config.opsHost, config.opsPort, env)
     : listenError(error, '', config.host, config.port, env);

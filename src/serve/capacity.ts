@@ -1,15 +1,14 @@
 import { availableParallelism } from 'node:os';
+import { CommandError } from '../cli/command.ts';
 import { limits } from '../limits.ts';
+import { StoreOpenError } from '../store/errors.ts';
 import type { ServiceConfig } from './config.ts';
-
-/** Too few file descriptors. The message tells the operator what to do. */
-export class DescriptorsError extends Error {
-  override readonly name = 'DescriptorsError';
-}
 
 /**
  * Bounds threads and connections, so that the process never runs out of file descriptors. Without
  * descriptors it could accept no connection and open no file, and would not see waiting clients.
+ *
+ * @returns an error with the way out if there are too few of them
  */
 export function withinDescriptors({
   httpThreads,
@@ -31,7 +30,7 @@ export function withinDescriptors({
   const { connectionsMax: plainMax, tlsConnectionsMax } = limits.service;
   const connectionsMax = Math.min(left, tls ? tlsConnectionsMax : plainMax);
   if (left >= needed) return { threadCount, connectionsMax, opsConnectionsMax };
-  throw new DescriptorsError(
+  return new CommandError(
     `${needed} connections on ${threadCount} threads need ${descriptors - left + needed} ` +
       `file descriptors, and the process may have ${descriptors}; raise the limit with ` +
       'ulimit -n, or lower --http-threads',
@@ -60,4 +59,31 @@ function descriptorLimit(): number {
   };
   const limit = report.userLimits?.open_files?.soft;
   return typeof limit === 'number' ? limit : Number.POSITIVE_INFINITY;
+}
+
+/** Of the console, whose searches must not wait for clients. */
+const consoleConnections = 1;
+
+/**
+ * Splits the connections of a node over its threads.
+ *
+ * @param wanted of all threads, at most
+ * @throws StoreOpenError if a thread would have none
+ */
+export function splitConnections(wanted: number | 'auto', httpThreads: number) {
+  const useful = limits.postgres.connectionsPerThread;
+  const most = useful * (httpThreads + 1);
+  const left = wanted === 'auto' ? most : Math.min(most, wanted - consoleConnections);
+  const mainThread = Math.floor(left / (httpThreads + 1));
+  if (mainThread === 0)
+    throw new StoreOpenError(
+      `--database-connections ${wanted} is too few for ${httpThreads} HTTP threads; give ` +
+        `${httpThreads + 1 + consoleConnections} or more, or lower --http-threads`,
+    );
+  const httpThread = Math.min(useful, Math.floor((left - mainThread) / httpThreads));
+  return {
+    mainThread,
+    httpThread,
+    all: mainThread + httpThread * httpThreads + consoleConnections,
+  };
 }
