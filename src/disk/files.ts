@@ -153,16 +153,9 @@ function isOpenToAll({ mode }: Stats): boolean {
 const hasModes = process.platform !== 'win32';
 
 function demandSmall(stats: Stats, path: string, bytesMax: number): void {
-  if (!stats.isFile())
-    throw new UnfitFileError(`${path} is ${kindOf(stats)} and not a regular file`);
+  if (!stats.isFile()) throw new UnfitFileError(`${path} is not a regular file`);
   if (stats.size > bytesMax)
     throw new UnfitFileError(`${path} is larger than ${sizeText(bytesMax)}`);
-}
-
-function kindOf(stats: Stats): string {
-  if (stats.isFIFO()) return 'a pipe';
-  if (stats.isDirectory()) return 'a folder';
-  return stats.isSocket() ? 'a socket' : 'a device';
 }
 
 /** Makes an empty file. An existing file is left as it is. @param mode as in chmod(2) */

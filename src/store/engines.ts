@@ -6,7 +6,7 @@ import { sqliteEngine } from './sqlite/engine.ts';
 export type { DatabaseCondition } from './postgres/condition.ts';
 export { postgresEngine } from './postgres/engine.ts';
 export { sqliteEngine } from './sqlite/engine.ts';
-export { tryLockFile } from './sqlite/file-lock.ts';
+export { tryLockFile } from './sqlite/write-lock.ts';
 
 const engines: PerEngine<Engine> = { sqlite: sqliteEngine, postgres: postgresEngine };
 

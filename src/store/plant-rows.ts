@@ -23,14 +23,14 @@ export function* countPlants(match: readonly Condition[] = []): Steps<number> {
   return Number((yield* rowsOf<[bigint]>(count))[0]?.[0]);
 }
 
-export function* newestBefore(ms: number): Steps<number | undefined> {
+function* newestBefore(ms: number): Steps<number | undefined> {
   const newest = sql`SELECT max(created_at) FROM plants WHERE created_at < ${ms}`;
   const [row] = yield* rowsOf<[bigint | null]>(newest);
   return row?.[0] ? Number(row[0]) : undefined;
 }
 
 /** The sums of 500 billion plants fit into an int64. One binds ids to times. */
-export function* sumsBefore(ms: number): Steps<{ plants: number; sums: string }> {
+function* sumsBefore(ms: number): Steps<{ plants: number; sums: string }> {
   const rows = yield* rowsOf<unknown[]>(sql`
     SELECT count(*), sum(id & 16777215), sum((id >> 24) & 16777215), sum(id >> 48),
       sum(created_at & 16777215), sum(((id & 65535) * (created_at & 65535)) & 16777215)
@@ -38,6 +38,9 @@ export function* sumsBefore(ms: number): Steps<{ plants: number; sums: string }>
   const [[plants, ...sums] = []] = rows;
   return { plants: Number(plants), sums: sums.join(' ') };
 }
+
+/** What both engines read of a snapshot. */
+export const snapshotReads = { countPlants: () => countPlants(), newestBefore, sumsBefore };
 
 /** Looks at up to `plantsMax` plants, and counts those that match. */
 export function* countPlantsAfter(

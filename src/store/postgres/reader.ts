@@ -9,9 +9,8 @@ import {
   countPlantsAfter,
   getPlant,
   idAfter,
-  newestBefore,
   plantOf,
-  sumsBefore,
+  snapshotReads,
   timeConditions,
 } from '../plant-rows.ts';
 import { searchesIn } from '../plant-search.ts';
@@ -45,7 +44,6 @@ export function readerOn(
   return {
     url: postgresText(location),
     identity: () => read(identityIn),
-    getPlant: (id) => read((query) => runSteps(query, getPlant(id))),
     ...searchesIn({
       windowAfter: (...window) => read((query) => plantWindow(query, byId, ...window)),
       windowBefore: (...window) => read((query) => plantWindow(query, newestFirst, ...window)),
@@ -62,7 +60,7 @@ export function readerOn(
       await using snapshot = await openPostgresSnapshot(connector);
       for await (const page of snapshot.pages(sinceMs)) yield* page;
     },
-    ...callsOf(reads, (begin) => read((query) => runSteps(query, begin()))),
+    ...callsOf({ ...reads, getPlant }, (begin) => read((query) => runSteps(query, begin()))),
     close,
     [Symbol.asyncDispose]: close,
   };
@@ -110,9 +108,7 @@ async function openPostgresSnapshot(connector: Connector): Promise<PlantSnapshot
     throw error;
   }
   return {
-    countPlants: () => run((query) => runSteps(query, countPlants())),
-    newestBefore: (ms) => run((query) => runSteps(query, newestBefore(ms))),
-    sumsBefore: (ms) => run((query) => runSteps(query, sumsBefore(ms))),
+    ...callsOf(snapshotReads, (begin) => run((query) => runSteps(query, begin()))),
     pages: (sinceMs) => pagesOf(run, sinceMs),
     [Symbol.asyncDispose]: async () => connection.destroy(),
   };

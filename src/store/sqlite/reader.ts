@@ -3,14 +3,12 @@ import type { DatabaseSync } from 'node:sqlite';
 import { limits } from '../../limits.ts';
 import {
   allOf,
-  countPlants,
   countPlantsAfter,
   getPlant,
-  newestBefore,
   type PlantRow,
   plantColumns,
   plantOf,
-  sumsBefore,
+  snapshotReads,
   timeConditions,
 } from '../plant-rows.ts';
 import { searchesIn } from '../plant-search.ts';
@@ -52,7 +50,6 @@ export function readerOn(
   return {
     url: `sqlite:${resolve(path)}`,
     identity: async () => read(identityIn),
-    getPlant: async (id) => read(() => runSteps(db, getPlant(id))),
     ...searchesIn({
       windowAfter: (...window) => read(() => windowAfter(db, ...window)),
       windowBefore(...window) {
@@ -64,7 +61,7 @@ export function readerOn(
         read(() => runSteps(db, countPlantsAfter(after, plantsMax, conditionsOf(db, match)))),
     }),
     openSnapshot: async () => read(() => openSqliteSnapshot(path)),
-    ...callsOf(reads, async (begin) => read((db) => runSteps(db, begin()))),
+    ...callsOf({ ...reads, getPlant }, async (begin) => read((db) => runSteps(db, begin()))),
   };
 }
 
@@ -81,9 +78,7 @@ function openSqliteSnapshot(path: string): PlantSnapshot {
   db.exec('BEGIN; SELECT 1 FROM sqlite_schema');
   const read = <T>(steps: Steps<T>) => withStoreErrors(() => file.read(() => runSteps(db, steps)));
   return {
-    countPlants: async () => read(countPlants()),
-    newestBefore: async (ms) => read(newestBefore(ms)),
-    sumsBefore: async (ms) => read(sumsBefore(ms)),
+    ...callsOf(snapshotReads, async (begin) => read(begin())),
     pages: (sinceMs) => pagesOf(file, sinceMs),
     [Symbol.asyncDispose]: async () => db.close(),
   };

@@ -95,10 +95,9 @@ export function schemaFaultOf(db: DatabaseSync): string | undefined {
   if (id !== applicationId) return `the application_id is ${id}`;
   if (pragma(db, 'user_version') < schemaVersion) return undefined;
   const found = schemaOf(db);
-  const wrong = [...ownSchema()].flatMap(([name, parts]) => [
-    ...without(parts, found.get(name)).map((part) => `${name} lacks "${part}"`),
-    ...without(found.get(name), parts).map((part) => `${name} has "${part}"`),
-  ]);
+  const wrong = [...ownSchema()]
+    .filter(([name, sql]) => spelledAlike(found.get(name)) !== spelledAlike(sql))
+    .map(([name, sql]) => `${name} is "${found.get(name) ?? ''}" instead of "${sql}"`);
   return wrong.length === 0 ? undefined : wrong.join(', ');
 }
 
@@ -145,27 +144,19 @@ export function triggersIn(db: DatabaseSync, path: string): FoundTriggers | unde
   };
 }
 
-/** The parts of each table and index, by its name. */
-function schemaOf(db: DatabaseSync): Map<string, string[]> {
+/** The definition of each table and index, by its name. */
+function schemaOf(db: DatabaseSync): Map<string, string> {
   // A trigger may have the name of a table.
   const rows = db.prepare("SELECT name, sql FROM sqlite_schema WHERE type <> 'trigger'").all();
-  return new Map(rows.map(({ name, sql }) => [`${name}`, partsOf(`${sql ?? 'an index'}`)]));
+  return new Map(rows.map(({ name, sql }) => [`${name}`, `${sql}`.replaceAll(/\s+/g, ' ')]));
 }
 
-/** What stands around the columns, and each column and constraint, in one spelling. */
-function partsOf(sql: string): string[] {
-  const plain = sql.replaceAll(/["`[\]]/g, '').replaceAll(/\s+/g, ' ');
-  const [, head = plain, columns, tail = ''] = /^([^(]*)\((.*)\)([^)]*)$/.exec(plain) ?? [];
-  const parts = columns?.split(/,(?![^(]*\))/) ?? [];
-  return [`${head.trim()} ${tail.trim()}`, ...parts].map((part) => part.trim());
+/** Other programs write names in quotes. */
+function spelledAlike(sql = ''): string {
+  return sql.replaceAll(/["`[\]\s]/g, '').toLowerCase();
 }
 
-function without(parts: readonly string[] = [], others: readonly string[] = []): string[] {
-  const there = new Set(others.map((part) => part.toLowerCase()));
-  return parts.filter((part) => !there.has(part.toLowerCase()));
-}
-
-function ownSchema(): Map<string, string[]> {
+function ownSchema(): Map<string, string> {
   using db = new DatabaseSync(':memory:');
   makeTables(db);
   return schemaOf(db);

@@ -1,4 +1,5 @@
-import type { DatabaseSync } from 'node:sqlite';
+import { DatabaseSync } from 'node:sqlite';
+import { makeFile } from '../../disk/files.ts';
 import { intervalText } from '../../quantity-text.ts';
 import { StoreError } from '../errors.ts';
 import { SQLITE_BUSY, sqliteCode } from './errors.ts';
@@ -65,3 +66,23 @@ export function retryWhileBusy<T>(lockMs: number, work: () => T, locked?: () => 
 }
 
 const pause = new Int32Array(new SharedArrayBuffer(4));
+
+/**
+ * Locks an empty file against other processes, until disposal or the end of this process. The file
+ * stays.
+ *
+ * @returns undefined if another process has the lock
+ * @throws errors of SQLite and the file system
+ */
+export function tryLockFile(path: string): Disposable | undefined {
+  makeFile(path, 0o600);
+  const db = new DatabaseSync(path);
+  try {
+    db.exec('BEGIN EXCLUSIVE');
+    return { [Symbol.dispose]: () => db.close() };
+  } catch (error) {
+    db.close();
+    if (sqliteCode(error) !== SQLITE_BUSY) throw error;
+    return undefined;
+  }
+}
