@@ -76,7 +76,7 @@ export const serve = command({
 
     readAgain = service.readAgain;
     // The operator means the empty store, whatever earlier backups hold.
-    if (service.storeIsNew && values['new-store'] === 'yes')
+    if (service.store.isNew && values['new-store'] === 'yes')
       await service.store.noteDecision(Date.now());
     backups?.start();
     supervisor.isReady();
@@ -106,17 +106,18 @@ async function stop(
     else log.info(reason, 'stopping');
   });
   // A store whose files are gone may notice it only when it is closed.
-  const failure = failed ? undefined : await Promise.race([service.storeFailed, undefined]);
+  const failure = failed ? undefined : await Promise.race([service.store.failed, undefined]);
   if (failure !== undefined) log.fatal({ failure }, 'the store has failed during the stop');
   log.info({}, 'stopped');
   return failed || failure !== undefined ? 1 : 0;
 }
 
 function logStart(service: Service, config: ServiceConfig, token: TokenToTry, log: Log): void {
-  const { plantsUrl: url, opsUrl, durability, storeIsNew, lastBeatMs } = service;
-  const { pooler, databaseConnectionsMax } = service;
+  const { plantsUrl: url, opsUrl, lastBeatMs, databaseConnectionsMax } = service;
+  const { isNew, pooler } = service.store;
+  const durability = service.store.durability();
   const store = engineOf(config.store).name;
-  if (storeIsNew) log.warn({ store }, 'there was no store; a new store has been made');
+  if (isNew) log.warn({ store }, 'there was no store; a new store has been made');
   if (lastBeatMs !== undefined) logAge(lastBeatMs, log);
   if (durability) {
     log[durability.level === 'lost' ? 'warn' : 'info']({}, `a 200 means: ${durability.says}`);

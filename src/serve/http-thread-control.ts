@@ -81,7 +81,7 @@ export function loadHttpThread(
       return (await Promise.race([call('listen', [complete]), crashed])) as string;
     },
     failed: failure.promise,
-    /** Resolves when the thread listens and has answered: its event loop turns. */
+    /** Resolves when the thread listens and has answered: its event loop turns. Fails at its end. */
     async ping(): Promise<void> {
       await call('ping');
     },

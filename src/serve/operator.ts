@@ -10,7 +10,7 @@ import { createHealth, type Phase, type Space } from '../ops/health/health.ts';
 import { type Heartbeat, startHeartbeat } from '../ops/health/heartbeat.ts';
 import { listenForOperators, probesOf } from '../ops/listener.ts';
 import { bestEffort, reused } from '../ops/loading.ts';
-import type { LastBackup, MetricSources } from '../ops/metrics/metrics.ts';
+import type { LastBackup } from '../ops/metrics/metrics.ts';
 import { plantCount } from '../ops/metrics/plant-count.ts';
 import { createsOf, startSamples } from '../ops/metrics/samples.ts';
 import { openReaderThread, type ReaderThread } from '../ops/reader.ts';
@@ -32,12 +32,7 @@ import type { ServiceConfig } from './config.ts';
 import type { HttpThread } from './http-thread-control.ts';
 
 export interface OperatorOptions {
-  readonly config: ServiceConfig & {
-    readonly jwt: object | undefined;
-    readonly port: number;
-    readonly connectionsMax: number;
-    readonly opsConnectionsMax: number;
-  };
+  readonly config: ServiceConfig & Readonly<Record<'connectionsMax' | 'opsConnectionsMax', number>>;
   readonly store: SharedStore;
   readonly log: Log;
   readonly certificates: Certificates;
@@ -60,7 +55,7 @@ export type Operator = Awaited<ReturnType<typeof openOperator>>;
 /** The operators' side of a service. Disposing of it closes the operators' listener. */
 export async function openOperator(options: OperatorOptions) {
   const { config, store, log, storeWatch } = options;
-  const { opsPort, settings } = config;
+  const { opsPort } = config;
   await using starting = new AsyncDisposableStack();
   const heartbeat = starting.use(startHeartbeat(() => storeWatch.beat(store)));
   if (opsPort === 'off') {
@@ -73,33 +68,27 @@ export async function openOperator(options: OperatorOptions) {
     };
   }
   let phase: Phase = 'starting';
-  const { metrics, begun, ...shown } = observe(options, heartbeat, () => phase, starting);
+  const sources = observe(options, heartbeat, () => phase, starting);
   const listener = await listenForOperators({
     ...config,
     opsPort,
     tls: options.certificates.operators?.current().material,
     events: operatorEvents(log),
-    probes: probesOf(metrics),
+    probes: probesOf(sources),
     async loadConsole() {
       // Most services are only probed.
       const { openConsole } = await import('../ops/routes.ts');
-      const { durability } = store;
       const { url: location } = engineOf(config.store);
       // `new URL` refuses the zone of an address, as in `fe80::1%eth0`.
       const port = listener.origin.replace(/.*:/, '');
       return openConsole({
-        ...shown,
-        store,
-        durability,
+        ...sources,
         version,
-        log,
         location,
-        settings: inForce(settings, port, options),
+        settings: inForce(port, options),
         newToken: commandOn(location, 'token create NAME --role operate'),
         newLink: commandOn(location, `open${addressFlags(config, port)}`),
         startedAtMs: performance.timeOrigin,
-        refusedRequests: options.refusedRequests,
-        backups: options.backups,
         sessions: sessionsIn(store, Date.now),
         now: Date.now,
       });
@@ -112,7 +101,7 @@ export async function openOperator(options: OperatorOptions) {
   return {
     url: `${listener.origin}/`,
     /** Resolves when `/readyz` knows whether creates are stored. */
-    knowsReadiness: begun,
+    knowsReadiness: sources.begun,
     /** The service is ready from the phase `open` on, if it stores creates. */
     enter(next: Exclude<Phase, 'starting'>) {
       phase = next;
@@ -127,18 +116,14 @@ function addressFlags({ opsHost, opsTls }: ServiceConfig, port: string): string 
 }
 
 /** With what the service has chosen itself. */
-function inForce(
-  settings: readonly Setting[],
-  opsPort: string,
-  { config, httpThreads }: OperatorOptions,
-): readonly Setting[] {
+function inForce(opsPort: string, { config, httpThreads }: OperatorOptions): readonly Setting[] {
   const chosen = new Map([
     ['port', `${config.port}`],
     ['ops-port', opsPort],
     ['http-threads', `${httpThreads.length}`],
     ['store', engineOf(config.store).url],
   ]);
-  return settings.map((setting) => {
+  return config.settings.map((setting) => {
     const value = chosen.get(setting.name) ?? setting.inForce;
     return { ...setting, inForce: value === setting.value ? null : value };
   });
@@ -150,66 +135,62 @@ function observe(
   phase: () => Phase,
   starting: AsyncDisposableStack,
 ) {
-  const { config, store, log, counters, certificates, tokenFigures } = options;
-  const { queuePlantsMax, connectionsMax } = config;
+  const { config, store, log, counters, backups, storeWatch } = options;
   const [queuePlants, connections] = [counters.queuedPlants.count, counters.connections.count];
   const httpThreads = options.httpThreads.map(({ measures }) => measures);
+  const threads = options.httpThreads.map(({ ping }) => starting.use(startHeartbeat(ping)));
   let mainLagSeconds = 0;
   starting.use(
     watchEventLoop((seconds) => {
       mainLagSeconds = seconds;
     }),
   );
-  const threads = options.httpThreads.map(({ ping }) => starting.use(startHeartbeat(ping)));
-  const begun = Promise.all([heartbeat, ...threads].map((one) => one.begun));
   const samples = starting.use(startSamples({ httpThreads, queuePlants, connections }));
   const reader = starting.use(openReader(config.store, log));
   const space = spaceOf(config.store);
-  const sizes = sizesOf(config.store, store, space);
   const count = plantCount(reader, () => createsOf(httpThreads, 'created'), queuePlants);
-  const plants = () => count()?.plants;
-  const { backups } = options;
   // Begins the first count.
   if (backups) count();
-  const loss = backups && (() => backups.loss(count()));
-  const lastBackup = lastBackupOf(config.store, store);
-  const lastRun = () => backups?.last() ?? null;
-  const liveTokens = reused(() => store.liveTokens(Date.now()), limits.ops.liveTokensEveryMs);
-  const health = createHealth({
-    heartbeat,
-    threads,
-    space,
-    loss,
-    queuePlants,
-    queuePlantsMax,
-    phase,
-    durability: store.durability,
-    weakerSinceMs: options.storeWatch.weakerSinceMs,
-    recentCreates: samples.recentCreates,
-  });
-  const ofStore = { sizes, health, lastBackup, lastRun, plants, liveTokens, tokenFigures };
-  const metrics: MetricSources = {
-    ...ofStore,
-    httpThreads,
-    writers: store.metrics.writers,
-    store,
+  const { queuePlantsMax, connectionsMax } = config;
+  const sources = {
+    ...options,
     queuePlantsMax,
     connectionsMax,
+    httpThreads,
+    samples,
+    reader,
+    durability: store.durability,
+    sizes: sizesOf(config.store, store, space),
+    plants: () => count()?.plants,
+    lastBackup: lastBackupOf(config.store, store),
+    lastRun: () => backups?.last() ?? null,
+    liveTokens: reused(() => store.liveTokens(Date.now()), limits.ops.liveTokensEveryMs),
+    writers: store.metrics.writers,
     heartbeatAgeMs: heartbeat.ageMs,
     queuePlants,
     queueBytes: counters.queuedBytes.count,
     connections,
     mainLagSeconds: () => mainLagSeconds,
-    certificatesExpire: () => expiriesOf(certificates),
-    issuerKeysReadSeconds: () => config.jwt && issuerKeysReadSeconds(options.httpThreads),
-    droppedLogLines: options.droppedLogLines,
+    certificatesExpire: () => expiriesOf(options.certificates),
+    issuerKeysReadSeconds: () => config.jwt && issuerKeysReadSeconds(httpThreads),
   };
-  return { ...ofStore, samples, reader, begun, metrics };
+  const health = createHealth({
+    ...sources,
+    heartbeat,
+    threads,
+    space,
+    loss: backups && (() => backups.loss(count())),
+    phase,
+    weakerSinceMs: storeWatch.weakerSinceMs,
+    recentCreates: samples.recentCreates,
+  });
+  const begun = Promise.all([heartbeat, ...threads].map((one) => one.begun));
+  return { ...sources, health, begun };
 }
 
 /** Of the thread and the identity provider that are behind. */
-function issuerKeysReadSeconds(httpThreads: OperatorOptions['httpThreads']): number {
-  return Math.min(...httpThreads.map(({ measures }) => measures.issuerKeysReadSeconds[0] ?? 0));
+function issuerKeysReadSeconds(httpThreads: readonly HttpThread['measures'][]): number {
+  return Math.min(...httpThreads.map((measures) => measures.issuerKeysReadSeconds[0] ?? 0));
 }
 
 function expiriesOf(certificates: Certificates): Record<string, number> {

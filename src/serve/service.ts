@@ -10,7 +10,7 @@ import type { Log, ServiceLog } from '../telemetry/log.ts';
 import type { RequestReport } from '../telemetry/request-reports.ts';
 import { watchStore } from '../telemetry/store-watch.ts';
 import { sharedCounters, sharedMemory } from '../threads/shared-counter.ts';
-import { ensureFirstToken, isTokenAdmitted } from '../tokens/first-token.ts';
+import { ensureFirstToken } from '../tokens/first-token.ts';
 import { rateLimitMemory } from '../tokens/rate-limit.ts';
 import { splitConnections, withinDescriptors } from './capacity.ts';
 import type { CertificateWatch } from './certificate.ts';
@@ -110,7 +110,7 @@ export async function startService(
   await operator.knowsReadiness;
   const plantsUrl = `${origin}${config.basePath}/plants`;
   return {
-    ...running(config, plantsUrl, store, operator, threads, starting.move()),
+    ...running(plantsUrl, store, operator, threads, starting.move()),
     /** Connections to a database, of all threads. */
     databaseConnectionsMax: database.all,
     /** Time of the last heartbeat in the store before this start, in ms since the epoch. */
@@ -130,7 +130,6 @@ async function watch(files: TlsFiles, log: Log): Promise<CertificateWatch> {
 }
 
 function running(
-  config: ServiceConfig,
   plantsUrl: string,
   store: SharedStore,
   operator: Operator,
@@ -141,19 +140,9 @@ function running(
     plantsUrl,
     /** The URL of the operators' listener, if there is one. */
     opsUrl: operator.url,
-    store: store as Pick<SharedStore, 'identity' | 'listBackups' | 'noteDecision'>,
-    storeIsNew: store.isNew,
-    /** The file of the first token, if the service has ever made a token. */
-    firstTokenFile: engineOf(config.store).firstTokenFile,
+    store,
     /** Resolves with the reason why the service cannot go on. It must then be closed. */
     failed: Promise.race([store.failed, ...threads.map((thread) => thread.failed)]),
-    /** The same for the store alone, also while the service is closed. */
-    storeFailed: store.failed,
-    /** What a 200 means with the settings of the database. */
-    durability: store.durability(),
-    pooler: store.pooler,
-    /** Whether a token in the store is admitted now. */
-    admits: (token: string) => isTokenAdmitted(store, token, Date.now()),
     /**
      * Resolves when every thread on the path of a create has answered. A store that refuses a write
      * has answered. One call at a time.

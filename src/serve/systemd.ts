@@ -33,10 +33,14 @@ export function systemd(env: Environment, pid: number) {
       if (socket === undefined || !(watchdogMs > 0)) return;
       const next = () => setTimeout(check, watchdogMs / 3).unref();
       const check = () =>
-        prove().then(() => {
-          report('WATCHDOG=1');
-          next();
-        });
+        prove().then(
+          () => {
+            report('WATCHDOG=1');
+            next();
+          },
+          // A thread has ended, so the service stops.
+          () => undefined,
+        );
       next();
     },
   };
