@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createReadStream, existsSync, statSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { CommandError, type Terminal } from '../cli/command.ts';
 import { limits } from '../limits.ts';
 import { numberText, plantsText } from '../quantity-text.ts';
@@ -16,6 +16,7 @@ import {
   manifestPath,
   readManifest,
 } from './manifest.ts';
+import type { BackupInSeries } from './series.ts';
 
 export async function inspectBackup(
   backup: string,
@@ -59,7 +60,7 @@ export async function demandSound(
   throw new CommandError(`${source} differs from its manifest: ${wrong.join(', ')}`);
 }
 
-/** Why a backup is not sound. */
+/** Why a backup is not sound. @returns undefined for a sound one */
 export function faultOf(path: string, terminal: Terminal): Promise<string | undefined> {
   return demandSound(path, path, terminal).then(
     () => undefined,
@@ -93,6 +94,17 @@ export async function compareWithBackup(
   );
   terminal.showProgress('');
   return found;
+}
+
+/** As `compareWithBackup`, of a backup in a folder. @returns the error if one cannot be read */
+export function compareInFolder(
+  folder: string,
+  { file, manifest }: Pick<BackupInSeries, 'file' | 'manifest'>,
+  location: StoreLocation,
+  terminal: Terminal,
+): Promise<CopyCounts | Error> {
+  const [path, total] = [join(folder, file), manifest?.plants ?? 0];
+  return compareWithBackup(path, total, location, terminal).catch((error: Error) => error);
 }
 
 export function holdsAll({ taken, lacking }: CopyCounts): boolean {

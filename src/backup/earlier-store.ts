@@ -10,7 +10,7 @@ import { backupsOf } from './lineage.ts';
 import { placeOf } from './origin.ts';
 import { type BackupInSeries, listBackups } from './series.ts';
 
-/** Where there is no store. @throws CommandError if none is to be made */
+/** Called where there is no store. @throws CommandError if none is to be made */
 export async function demandNewStore({
   store,
   'new-store': choice,

@@ -8,7 +8,7 @@ import { limits } from '../limits.ts';
 import { plantsText } from '../quantity-text.ts';
 import { engineOf, tryLockFile } from '../store/engines.ts';
 import { fileLocation, manifestEnding, type StoreLocation } from '../store/location.ts';
-import { compareWithBackup, faultOf, holdsAll } from './check.ts';
+import { compareInFolder, faultOf, holdsAll } from './check.ts';
 import {
   backupsOf,
   compareWithSeries,
@@ -65,7 +65,8 @@ export function unfinishedPath(folder: string, store: string): string {
 
 /**
  * A manifest is written under another name first, then gets its name just before its backup, and is
- * removed just after its backup. The process may be one that has not claimed the folder.
+ * removed just after its backup. A young one may belong to a process that is at work, and that has
+ * not claimed the folder, as `backup FILE` does not.
  */
 function removeLeftovers(folder: string, store: string): void {
   rmSync(unfinishedPath(folder, store), { recursive: true, force: true });
@@ -78,7 +79,7 @@ function removeLeftovers(folder: string, store: string): void {
   }
 }
 
-/** A name has whole seconds, and a clock that was set back comes to names again. */
+/** A name has whole seconds. A clock that was set back comes to names that are taken. */
 export async function nextName(folder: string, store: string): Promise<{ at: Date; file: string }> {
   for (;;) {
     const at = new Date();
@@ -195,10 +196,7 @@ async function lackedBy(
   const known = { held, lacks: manifest.lacks ?? [] };
   const copy = fileLocation(join(folder, chosen.file));
   const compare = async (backup: BackupInSeries): Promise<Holding> => {
-    const [path, total] = [join(folder, backup.file), backup.manifest?.plants ?? 0];
-    const found = await compareWithBackup(path, total, copy, terminal).catch(
-      (cause: Error) => cause,
-    );
+    const found = await compareInFolder(folder, backup, copy, terminal);
     if (!(found instanceof Error)) return holdsAll(found) ? 'held' : 'lacking';
     const says = `${backup.file} cannot be read, and was not compared (${found.message}).`;
     terminal.note(says, 'warning');

@@ -20,8 +20,7 @@ export interface Origin extends Partial<StoreIdentity> {
 
 /**
  * The backups of a store. What was one store by identity or by place belongs together: a store that
- * was lost and made again has another identity, and one that has moved has another place. Manifests
- * of version 2.0 and earlier have neither, and count by the names of their files.
+ * was lost and made again has another identity, and one that has moved has another place.
  *
  * @param all oldest first, as is the result
  */
@@ -29,23 +28,25 @@ export function backupsOf(
   { name, identity, place }: Pick<Origin, 'name' | 'place'> & { identity?: string | undefined },
   all: readonly BackupInSeries[],
 ): BackupInSeries[] {
-  const known = new Set<string | undefined>([identity, place]);
-  known.delete(undefined);
+  const known = new Set([nameMark(name), place, identity]);
+  const isKnown = (backup: BackupInSeries) => marksOf(backup).some((mark) => known.has(mark));
   for (let before = 0; before !== known.size; ) {
     before = known.size;
-    for (const { manifest } of all) {
-      const marks = marksOf(manifest);
-      if (marks.some((mark) => known.has(mark))) for (const mark of marks) known.add(mark);
-    }
+    for (const mark of all.filter(isKnown).flatMap(marksOf)) known.add(mark);
   }
-  return all.filter(({ store, manifest }) => {
-    const marks = marksOf(manifest);
-    return marks.length === 0 ? store === name : marks.some((mark) => known.has(mark));
-  });
+  return all.filter(isKnown);
 }
 
-function marksOf({ identity, place }: Partial<Manifest> = {}): string[] {
-  return place === undefined ? [] : [place, ...(identity === undefined ? [] : [identity])];
+/** Manifests of version 2.0 and earlier, and damaged ones, count by the names of their files. */
+function marksOf({ store, manifest }: Pick<BackupInSeries, 'store' | 'manifest'>): string[] {
+  const { identity, place } = manifest ?? {};
+  if (place === undefined) return [nameMark(store)];
+  return identity === undefined ? [place] : [place, identity];
+}
+
+/** A place has no space at its start. */
+function nameMark(store: string): string {
+  return ` ${store}`;
 }
 
 /** Which backups of a series hold which others, as their manifests tell, transitively. */
@@ -82,9 +83,10 @@ export function holdingsIn(series: readonly BackupInSeries[]) {
 /** What the reading of a backup and a copy of the store has found. */
 export type Holding = 'held' | 'lacking' | 'damaged';
 
-/** By `holdingKey`, of the backups that a store holds, and the names of those with more plants. */
 interface Compared {
+  /** Of the backups that a store holds, by `holdingKey`. */
   readonly held: ReadonlySet<string>;
+  /** Names of the backups with plants that the store lacks. */
   readonly lacks: readonly string[];
 }
 
@@ -247,7 +249,7 @@ export function removable(
   series: readonly BackupInSeries[],
   rules: Retention,
 ): { readonly backup: BackupInSeries; readonly heldBy: BackupInSeries }[] {
-  const places = Map.groupBy(series, ({ manifest }) => marksOf(manifest).join(' '));
+  const places = Map.groupBy(series, (backup) => marksOf(backup).join(' '));
   const newestMs = series.at(-1)?.seriesMs ?? 0;
   const unneeded = [...places.values()].flatMap((backups) => unkept(backups, rules, newestMs));
   const { holds } = holdingsIn(series);
@@ -274,12 +276,11 @@ export function fullest(series: readonly BackupInSeries[]): BackupInSeries[] {
 /** The backups of each store in a folder. @param all oldest first */
 export function storesIn(all: readonly BackupInSeries[]): BackupInSeries[][] {
   const stores: BackupInSeries[][] = [];
-  const isOld = ({ manifest }: BackupInSeries) => marksOf(manifest).length === 0;
-  for (const { store, manifest } of [...all.filter((one) => !isOld(one)), ...all.filter(isOld)]) {
-    const { identity, place = '' } = manifest ?? {};
-    const series = backupsOf({ name: store, identity, place }, all);
-    const isThere = stores.some((other) => other.some((backup) => series.includes(backup)));
-    if (!isThere) stores.push(series);
+  const isOld = ({ manifest }: BackupInSeries) => manifest?.place === undefined;
+  for (const backup of [...all.filter((one) => !isOld(one)), ...all.filter(isOld)]) {
+    if (stores.some((series) => series.includes(backup))) continue;
+    const { identity, place = '' } = backup.manifest ?? {};
+    stores.push(backupsOf({ name: backup.store, identity, place }, all));
   }
   return stores;
 }

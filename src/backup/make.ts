@@ -18,7 +18,14 @@ import {
 } from '../store/location.ts';
 import { demandSame, makeStoreCopy } from '../transfer/store-copy.ts';
 import { refuseStoreFile } from '../transfer/store-files.ts';
-import { compareWithBackup, differenceText, faultOf, holdsAll, inspectBackup } from './check.ts';
+import {
+  compareInFolder,
+  compareWithBackup,
+  differenceText,
+  faultOf,
+  holdsAll,
+  inspectBackup,
+} from './check.ts';
 import { claimFolder, nextName, thinBackups, unfinishedPath } from './folder.ts';
 import {
   backupsOf,
@@ -145,12 +152,7 @@ function openComparison(
   async function compare(copy: string, backup: BackupInSeries): Promise<Holding> {
     const { file, manifest } = backup;
     const path = join(folder, file);
-    const found = await compareWithBackup(
-      path,
-      manifest?.plants ?? 0,
-      fileLocation(copy),
-      terminal,
-    ).catch((error: Error) => error);
+    const found = await compareInFolder(folder, backup, fileLocation(copy), terminal);
     if (!(found instanceof Error) && holdsAll(found)) return 'held';
     const fault = await faultOf(path, terminal);
     if (fault !== undefined) {
@@ -193,7 +195,7 @@ function openComparison(
   };
 }
 
-/** What a backup in a folder is more than one file. */
+/** What a backup in a folder has beyond a single file. */
 interface InFolder {
   /** Where the backup is made; by default a new folder beside its path. */
   readonly unfinished?: string;

@@ -7,7 +7,7 @@ import {
   listedIn,
   type Terminal,
 } from './command.ts';
-import { complete, completeWord } from './completion/complete.ts';
+import { complete, completeWord } from './completion/completion.ts';
 import { demandKnownVariables, parseCommandLine } from './flags/command-line.ts';
 import type { FlagName } from './flags/flags.ts';
 import { suggestion } from './flags/suggestion.ts';

@@ -33,7 +33,7 @@ export function fieldOf({ fields }: OperatorRequest, name: string): string | und
   return fields.get(name)?.join(', ');
 }
 
-/** Of every refusal of the engine, which has `nosniff` by itself. */
+/** Header fields of each refusal that the HTTP engine sends itself. The engine adds `nosniff`. */
 export const refusalHeaders = {
   'Cache-Control': 'no-store',
   'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",

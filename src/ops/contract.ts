@@ -93,7 +93,7 @@ export interface Sample {
   readonly samePerSecond: number;
   readonly takenPerSecond: number;
   readonly failedPerSecond: number;
-  /** Other requests that were refused, by the store for what a plant is or before that. */
+  /** Refused requests, without taken and failed creates. */
   readonly refusedPerSecond: number;
   /** Duration of creates with any outcome; null without a create. */
   readonly p50Ms: number | null;

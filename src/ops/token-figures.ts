@@ -12,7 +12,10 @@ export interface TokenFigures extends Readonly<Omit<RequestCounts, 'id' | 'refus
 
 export type TokenFigureTable = ReturnType<typeof tabulateTokens>;
 
-/** Has the tokens beyond `limits.ops.tokenFiguresMax`. The name of a token has no space. */
+/**
+ * Tokens beyond `limits.ops.tokenFiguresMax` are counted as one. No token has its name, because a
+ * name of a token has no space.
+ */
 const otherId = -1;
 export const otherTokens = 'all others';
 

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import type { Environment } from '../cli/flags/environment.ts';
 import { limits } from '../limits.ts';
 import { type StoreLocation, settingOf } from '../store/location.ts';
 
@@ -10,7 +11,7 @@ export class ProofError extends Error {
 
 export interface ServerOptions {
   readonly command: readonly string[];
-  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly env: Environment;
 }
 
 /** Starts the program on a free loopback port. @param stop kills the process at any time */

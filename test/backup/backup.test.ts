@@ -15,12 +15,15 @@ import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { readManifest } from '../../src/backup/manifest.ts';
 import { namesIn, newStore } from '../helpers/backups.ts';
 import { flip, offsetOf } from '../helpers/damage.ts';
 import { keepCreating } from '../helpers/load.ts';
 import { mounted } from '../helpers/mounts.ts';
 import { nameIn } from '../helpers/pause.ts';
+import { nameOfDatabase, sharedPostgres } from '../helpers/postgres.ts';
+import { makeStore } from '../helpers/postgres-connection.ts';
 import {
   create,
   type Owner,
@@ -48,6 +51,41 @@ async function copyOfSound(t: TestContext): Promise<string> {
   for (const end of ['', '.manifest.json']) copyFileSync(sound + end, copy + end);
   return copy;
 }
+
+const commonPlants = fileURLToPath(new URL('../data/common-plants.ndjson', import.meta.url));
+const server = await sharedPostgres({ after });
+
+const query = (store: string, sql: string) => server.query(sql, nameOfDatabase(store));
+
+/**
+ * A database with the common plants and those at the ends of int64, and with a token that is
+ * revoked and one that is not.
+ */
+async function makeFullDatabase(): Promise<string> {
+  const store = await server.makeDatabase();
+  await makeStore(store);
+  await done('import', commonPlants, ...on(store));
+  for (const name of ['revoked', 'my-app']) await done('token', 'create', name, ...on(store));
+  await done('token', 'revoke', 'revoked', ...on(store));
+  await query(
+    store,
+    `INSERT INTO plants VALUES (-9223372036854775808, 'Ёлка "1"', '', 1, 1), (9223372036854775807, E'Yew\\n\\t', NULL, 2, 2), (-1, '', NULL, 3, 0)`,
+  );
+  return store;
+}
+
+/** Only read. Made before the first test starts: a database with a session cannot be copied. */
+const fullDatabase = await makeFullDatabase();
+const ofDatabase = join(await temporaryFolder({ after }), 'backup.db');
+await done('backup', ofDatabase, ...on(fullDatabase));
+
+const newDatabase = () => server.makeDatabase(fullDatabase);
+
+/** What there is of plants and tokens. */
+const contentOf = async (store: string) => [
+  await query(store, 'SELECT * FROM plants ORDER BY id'),
+  await query(store, 'SELECT * FROM tokens ORDER BY id'),
+];
 
 test('a backup is one plain file with its manifest, both for their owner only, and verify finds both sound', async (t) => {
   const store = await newStore(t, 0);
@@ -192,6 +230,11 @@ test('a damaged backup is found by verify and refused by restore, which leaves t
       assert.deepEqual(namesIn(dirname(store)), ['plants.db']);
     });
   }
+  const [alone, database] = [await copyOfSound(t), await server.makeDatabase()];
+  alterStore(alone, 'DELETE FROM plants WHERE id = 1');
+  const says = /differs from its manifest: plants 3 \(found 2\)/;
+  await refused(says, 'restore', alone, ...on(database));
+  await refused(/there is no store in postgres:/, 'verify', ...on(database));
 });
 
 test('no byte of a manifest can change unnoticed, and a pipe or a huge file is no manifest', async (t) => {
@@ -368,9 +411,18 @@ const moments = [
 ] as const;
 
 test('a signal ends a backup at once, and leaves nothing of it', async (t) => {
-  for (const [signal, nth] of moments) {
+  const database = await newDatabase();
+  await query(
+    database,
+    `INSERT INTO plants SELECT id, 'plant ' || id, NULL, 0, 0 FROM generate_series(1000, 100000) AS ids (id)`,
+  );
+  for (const [store, signal, nth] of [
+    [large, 'SIGINT', 0],
+    [large, 'SIGTERM', 2],
+    [database, 'SIGINT', 0],
+  ] as const) {
     const path = join(await temporaryFolder(t), 'b.db');
-    const args = ['backup', path, ...on(large)];
+    const args = ['backup', path, ...on(store)];
     const { signalCode, stderr } = await interrupted(t, { path, nth, signal }, ...args);
     if (nth > 0 && existsSync(path)) {
       await done('verify', path);
@@ -421,9 +473,98 @@ test('a disk that is too small for a backup, or for what is to be restored, is f
 test('a disk that becomes full during a backup is an error, and nothing is left behind', async (t) => {
   const store = await newStore(t, 20_000);
   // The pages alone would fit, and not the journal of SQLite beside them.
-  const folder = mounted(t, `size=${statSync(store).size}`);
-  if (folder === undefined) return;
-  const says = /cannot copy the store to .*b\.db \(.*disk is full/;
-  await refused(says, 'backup', join(folder, 'b.db'), ...on(store));
-  assert.deepEqual(namesIn(folder), []);
+  for (const [one, bytes] of [
+    [store, statSync(store).size],
+    [await newDatabase(), 65_536],
+  ] as const) {
+    const folder = mounted(t, `size=${bytes}`);
+    if (folder === undefined) return;
+    const says = /cannot (copy|open) the store .*disk/;
+    await refused(says, 'backup', join(folder, 'b.db'), ...on(one));
+    assert.deepEqual(namesIn(folder), []);
+  }
+});
+
+test('a backup of a database is a file like that of a file, recorded, and verify finds the same in both', async () => {
+  const store = await newDatabase();
+  using db = new DatabaseSync(ofDatabase, { readOnly: true });
+  assert.equal(db.prepare('PRAGMA journal_mode').get()?.['journal_mode'], 'delete');
+  const {
+    file: _,
+    bytes,
+    sha256,
+    schemaVersion: ofFile,
+    ...inFile
+  } = await doneJson('verify', ofDatabase);
+  assert(bytes > 0 && sha256);
+  const {
+    file: name,
+    schemaVersion: inStore,
+    ...inDatabase
+  } = await doneJson('verify', ...on(store));
+  const { plants, largestId, digest } = inFile;
+  assert.equal(name, store);
+  assert(ofFile && inStore);
+  assert.deepEqual(inDatabase, inFile);
+  assert.deepEqual([plants, largestId], [103, '9223372036854775807']);
+  const recorded = await query(store, 'SELECT file, plants, digest FROM backups');
+  assert.deepEqual(recorded, [{ file: ofDatabase, plants: '103', digest }]);
+});
+
+test('a backup of a database is restored into another database and into a file', async (t) => {
+  const [other, file] = [await server.makeDatabase(), await storePath(t)];
+  const { stderr } = await done('restore', ofDatabase, ...on(other));
+  assert.match(stderr, /^There was no store at postgres:.*; a new store has been made\.$/m);
+  assert.deepEqual(await contentOf(other), await contentOf(await newDatabase()));
+  await done('restore', ofDatabase, ...on(file));
+  assert.deepEqual(storedPlants(file), storedPlants(ofDatabase));
+});
+
+test('a restore that was interrupted is completed by the next, and one into a database with other plants is refused', async () => {
+  const other = await server.makeDatabase();
+  const restore = ['restore', ofDatabase, ...on(other)];
+  await done(...restore);
+  await query(other, 'DELETE FROM plants WHERE id > 100');
+  await done(...restore);
+  assert.equal((await query(other, 'SELECT id FROM plants')).length, 103);
+
+  await query(other, `INSERT INTO plants VALUES (-7, 'Mine', NULL, 0, 0)`);
+  await query(other, 'DELETE FROM plants WHERE id = 100');
+  await refused(/holds other plants \(-7\), which are never overwritten; name another/, ...restore);
+  await query(other, 'DELETE FROM plants WHERE id = -7');
+  await query(other, `UPDATE plants SET name = 'Mine' WHERE id IN (5, 6)`);
+  await refused(/holds other plants \(5, 6\), /, ...restore);
+  failed(await runHere([...restore, '--overwrite']), /--overwrite is not possible/, 2);
+  assert.equal((await query(other, 'SELECT id FROM plants')).length, 102);
+});
+
+test('backups of a database in a folder are named after it, compared with the one before, and thinned', async (t) => {
+  const [store, folder] = [await newDatabase(), await temporaryFolder(t)];
+  t.mock.timers.enable({ apis: ['Date'], now: Date.parse('2026-11-23T12:00:00Z') });
+  const args = ['backup', folder, '--keep', '1h:1h', ...on(store)];
+  await done(...args);
+  t.mock.timers.tick(2 * 3_600_000);
+  assert.equal((await doneJson(...args)).removed, 1);
+  const name = `${nameOfDatabase(store)}-20261123T140000Z.db`;
+  assert.deepEqual(namesIn(folder), [name, `${name}.manifest.json`]);
+
+  await query(store, `UPDATE plants SET name = 'Abied' WHERE id = 1`);
+  await query(store, 'DELETE FROM plants WHERE id = 2');
+  t.mock.timers.tick(2 * 3_600_000);
+  const says =
+    /of the 103 plants in .*, the store at .* has 1 changed \(1\), and 1 missing \(2\); /;
+  await refused(says, ...args);
+  await refused(says, 'verify', '--against', folder, ...on(store));
+  assert.equal(namesIn(folder).length, 2);
+});
+
+test('a database that is restored from an older backup tells no loss', async (t) => {
+  const [folder, url] = [await temporaryFolder(t), await newDatabase()];
+  const backUp = () => doneJson('backup', folder, ...on(url));
+  const { file: older } = await backUp();
+  await query(url, "INSERT INTO plants VALUES (7777, 'Yew', NULL, 1, 0)");
+  await backUp();
+  await query(url, 'TRUNCATE plants');
+  await done('restore', older, ...on(url));
+  assert.equal((await backUp()).warning, undefined);
 });

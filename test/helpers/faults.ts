@@ -1,8 +1,21 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Limits } from '../../src/limits.ts';
-import { type RunningServer, token } from './program.ts';
+import {
+  create,
+  createdAtLast,
+  type Owner,
+  oneThread,
+  type RunningServer,
+  type ServerWithStore,
+  startServer,
+  temporaryFolder,
+  token,
+} from './program.ts';
+import { storedIds } from './store-file.ts';
 
 /** By part. JSON has no infinity, and none is needed. */
 type Changed = { readonly [P in keyof Limits]?: Partial<Limits[P]> };
@@ -73,4 +86,50 @@ export async function assertEndsByItself(server: RunningServer, says: RegExp): P
   assert.match(server.stderr(), says);
   assert.match(server.stderr(), /the service cannot go on/);
   assert.doesNotMatch(server.stderr(), /the service does not stop by itself/);
+}
+
+/** A server on a new store that can be sabotaged from within. @see sabotage.ts */
+export async function startSabotaged(owner: Owner, kind: string, ...args: string[]) {
+  const folder = await temporaryFolder(owner);
+  const store = join(folder, 'plants.db');
+  const flag = join(folder, 'sabotage');
+  const variables = sabotaging(kind, flag);
+  const server = await startServer(owner, store, [...oneThread, ...args], variables);
+  await createdAtLast(server.plantsUrl, plant(1));
+  return { ...server, store, sabotage: () => writeFileSync(flag, ''), heal: () => rmSync(flag) };
+}
+
+/**
+ * Asks the file before a client retries, since a retry stores again what was lost. A create whose
+ * reply was lost may be stored.
+ */
+export async function assertNothingIsLost(
+  owner: Owner,
+  { store }: ServerWithStore,
+  sent: readonly number[],
+  acknowledged: readonly number[],
+): Promise<void> {
+  const again = await startServer(owner, store, oneThread);
+  const kept = new Set(storedIds(store));
+  const lost = acknowledged.filter((id) => !kept.has(id));
+  assert.deepEqual(lost, []);
+  for (const id of sent) assert.equal((await create(again.plantsUrl, plant(id))).status, 200);
+  assert.deepEqual(storedIds(store), sent);
+}
+
+/** Creates plants until the server ends of what it was told to be. Nothing acknowledged is lost. */
+export async function assertEndsUnderLoad(
+  owner: Owner,
+  server: ServerWithStore,
+  says: RegExp,
+): Promise<void> {
+  const sent: number[] = [];
+  const acknowledged: number[] = [];
+  for (let id = 1; server.child.exitCode === null && id < 1_000; id += 1) {
+    sent.push(id);
+    const reply = await create(server.plantsUrl, plant(id)).catch(() => undefined);
+    if (reply?.status === 200) acknowledged.push(id);
+  }
+  await assertEndsByItself(server, says);
+  await assertNothingIsLost(owner, server, sent, acknowledged);
 }

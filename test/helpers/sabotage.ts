@@ -25,6 +25,10 @@ const sabotages: Readonly<Record<string, () => void>> = {
     beforeSync(async () => {
       while (inForce()) await delay(5);
     }),
+  'sync fails': () =>
+    beforeSync(() => {
+      if (inForce()) throw Object.assign(new Error('EIO by the test'), { code: 'EIO' });
+    }),
   'folder is shut after a sync': () => {
     let isShut = false;
     beforeSync(() => (isShut = inForce()));
@@ -99,17 +103,17 @@ function hang(): void {
   while (inForce()) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
 }
 
-/** Before each sync of the WAL. */
 function isStore(descriptor: number): boolean {
   return readlinkSync(`/proc/self/fd/${descriptor}`).endsWith('.db');
 }
 
+/** Before each sync that the service makes. It fails if the sabotage throws. */
 function beforeSync(sabotage: (descriptor: number) => unknown): void {
   const { fdatasync } = fs;
   fs.fdatasync = Object.assign(
-    async (...[descriptor, done]: Parameters<typeof fdatasync>) => {
-      await sabotage(descriptor);
-      fdatasync(descriptor, done);
+    (...[descriptor, done]: Parameters<typeof fdatasync>) => {
+      const sync = () => fdatasync(descriptor, done);
+      void Promise.resolve(descriptor).then(sabotage).then(sync, done);
     },
     { __promisify__: fdatasync.__promisify__ },
   );

@@ -18,6 +18,9 @@ export function storedPlants(
     .map((row) => [row['id'] as bigint, row['name'] as string, row['tag'] as string | null]);
 }
 
+/** The ids of the plants in the file, in ascending order. */
+export const storedIds = (path: string) => storedPlants(path).map(([id]) => Number(id));
+
 /** The salt of the WAL, which grows by 1 when the WAL begins (sqlite.org/fileformat2.html#walformat). */
 export function walSalt(store: string): number {
   const head = Buffer.alloc(20);

@@ -215,7 +215,7 @@ export const flags = {
     need: 'For a client that could crowd out other clients.',
   }),
   expires: optional('TIME', duration(durationMsMax), {
-    help: 'how long the secret is valid, such as 90d; by default for ever; after a rotation, as long as before',
+    help: 'how long the secret is valid, such as 90d; default: never expires; a rotated token keeps its lifetime',
     need: 'For access that has to end by itself.',
   }),
   grace: withDefault('TIME', orZero(duration(limits.access.rotationGraceMsMax)), '24h', {

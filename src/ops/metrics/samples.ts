@@ -92,10 +92,10 @@ function totalsOf({ httpThreads }: SampleSources) {
     atMs: Date.now(),
     monotonicMs: performance.now(),
     ...creates,
-    /** Also by the store, for what a plant is. */
+    /** Refusals but those of taken and failed creates. */
     turnedAway: refusals - creates.taken - creates.failed,
     createSeconds: distributionOf(httpThreads.map(({ createSeconds }) => createSeconds)),
-    /** Also of taken and failed creates, which are answered with a refusal, too. */
+    /** With those of taken and failed creates. */
     refusals,
     unavailable: byProblem[unavailableIndex] ?? 0,
   };

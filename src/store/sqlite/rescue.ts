@@ -18,22 +18,43 @@ import { tryCheckpoint } from './checkpoints.ts';
 import { pragma } from './schema.ts';
 import { inTransaction } from './write-lock.ts';
 
-/**
- * Prepares to save a store whose files are removed or replaced while this process has them open:
- * until the process ends, the system keeps what it has open.
- *
- * @param store descriptor of the store
- * @returns a function to call when no other thread writes any more. It says where the plants are,
- * or why they could not be saved
- */
-export function prepareRescue(db: DatabaseSync, store: number): () => string {
+/** The files of a store, as a process has them open until it ends. */
+export interface OpenFiles {
+  /** The path of the store, without links. */
+  readonly path: string;
+  /** Descriptors, which hold for all threads. */
+  readonly store: number;
+  readonly wal: number;
+  readonly identity: string | undefined;
+  readonly walIdentity: string | undefined;
+  readonly device: number | undefined;
+}
+
+/** For a connection that is open, before a plant is acknowledged. */
+export function openFiles(db: DatabaseSync): OpenFiles {
   const path = `${db.location()}`;
   const walPath = `${path}-wal`;
+  return {
+    path,
+    store: openSync(path, 'r+'),
+    wal: openSync(walPath, 'r'),
+    identity: identityOf(path),
+    walIdentity: identityOf(walPath),
+    device: deviceOf(dirname(path)),
+  };
+}
+
+/**
+ * Saves a store whose files are removed or replaced while this process has them open. To be called
+ * when no other thread writes any more.
+ *
+ * @param db undefined if the files were gone before this thread could open them
+ * @returns where the plants are, or why they could not be saved
+ */
+export function rescue(files: OpenFiles, db?: DatabaseSync): string {
+  const { path, store, wal, identity, walIdentity, device } = files;
+  const walPath = `${path}-wal`;
   const folder = dirname(path);
-  const device = deviceOf(folder);
-  const identity = identityOf(path);
-  const walIdentity = identityOf(walPath);
-  const wal = openSync(walPath, 'r');
   const isWhole = `the store at ${path} is whole again`;
 
   /** An empty WAL is what a program leaves that has only looked into the store. */
@@ -57,7 +78,7 @@ export function prepareRescue(db: DatabaseSync, store: number): () => string {
   }
 
   /** Takes less room than the WAL, which has many pages more than once. */
-  function checkpoint(): string {
+  function checkpoint(db: DatabaseSync): string {
     demandRoom(folder, pragma(db, 'page_count') * pragma(db, 'page_size') - bytesOf(store));
     db.exec(`PRAGMA busy_timeout = ${limits.sqlite.rescueMs}`);
     if (tryCheckpoint(db.prepare('PRAGMA wal_checkpoint(FULL)'))) return isWhole;
@@ -86,19 +107,17 @@ export function prepareRescue(db: DatabaseSync, store: number): () => string {
     );
   }
 
-  return () => {
-    const deadlineMs = performance.now() + limits.sqlite.rescueMs;
-    try {
-      demandFolder(folder, device);
-      if (lacksWal() && shortOfSpace(folder, bytesOf(wal))) return checkpoint();
-      // No other process writes, or begins the WAL again, during a transaction.
-      return inTransaction(db, limits.sqlite.rescueMs, () =>
-        putWalBack(deadlineMs) ? isWhole : savePair(deadlineMs),
-      );
-    } catch (error) {
-      return `the plants could not be saved: ${(error as Error).message}`;
-    }
-  };
+  const deadlineMs = performance.now() + limits.sqlite.rescueMs;
+  const save = () => (putWalBack(deadlineMs) ? isWhole : savePair(deadlineMs));
+  try {
+    demandFolder(folder, device);
+    if (db === undefined) return save();
+    if (lacksWal() && shortOfSpace(folder, bytesOf(wal))) return checkpoint(db);
+    // No other process writes, or begins the WAL again, during a transaction.
+    return inTransaction(db, limits.sqlite.rescueMs, save);
+  } catch (error) {
+    return `the plants could not be saved: ${(error as Error).message}`;
+  }
 }
 
 /** After an unmount, the path leads to a folder of another disk, or nowhere. */

@@ -1,15 +1,16 @@
-import { openSync } from 'node:fs';
+import type { DatabaseSync } from 'node:sqlite';
 import { parentPort, workerData } from 'node:worker_threads';
+import { identityOf } from '../../disk/files.ts';
 import { answerCalls } from '../../threads/calls.ts';
 import { measuresIn, observe, secondsBounds, writerLayout } from '../../threads/measures.ts';
 import { prepareCheckpoints } from './checkpoints.ts';
 import { openAgain } from './database.ts';
 import { storeError } from './errors.ts';
 import { parts } from './failed-sync.ts';
-import { prepareRescue } from './rescue.ts';
+import { rescue } from './rescue.ts';
 import { sharedWritesIn } from './shared-writes.ts';
 import { type StoreThreadOptions, storeOn } from './store.ts';
-import { watchFiles } from './writer.ts';
+import { filesGone, watchFiles } from './writer.ts';
 
 /*
  * Answers the calls of the main thread, which waits for no disk, and copies the WAL into the file
@@ -19,17 +20,17 @@ import { watchFiles } from './writer.ts';
 
 const owner = parentPort;
 if (owner === null) throw new Error('this file is the entry of a worker thread');
-const { path, lockMs, share } = workerData as StoreThreadOptions;
+const { path, lockMs, share, files } = workerData as StoreThreadOptions;
 const shared = sharedWritesIn(share.memory);
 const { checkpointSeconds } = measuresIn(writerLayout, share.measures);
 
+let db: DatabaseSync | undefined;
 try {
-  const db = openAgain(path);
-  // Never closed: that would end the locks that SQLite has on the file, in the whole process.
-  const store = openSync(path, 'r+');
-  const rescue = prepareRescue(db, store);
+  // Else SQLite would make another store.
+  if (areFilesGone()) throw filesGone(path);
+  db = openAgain(path);
   const { faultOfStore } = watchFiles(path, db, shared);
-  const checkpointIfDue = prepareCheckpoints(db, store, shared, faultOfStore, (ms) =>
+  const checkpointIfDue = prepareCheckpoints(db, files.store, shared, faultOfStore, (ms) =>
     observe(checkpointSeconds, secondsBounds, ms / 1_000),
   );
   answerCalls(owner, storeOn(path, db, share, lockMs));
@@ -38,9 +39,21 @@ try {
     if (shared.areFilesGone()) break;
     await checkpointIfDue();
   }
+} catch (error) {
+  if (areFilesGone()) shared.fail(filesGone(path), true);
+  if (!shared.areFilesGone()) shared.failSync(storeError(error), path, parts);
+}
+if (shared.areFilesGone()) {
   // Waits for a commit under way. Who takes the lock later finds the failure, and answers at once.
   shared.lock.release(await shared.lock.acquire());
-  owner.postMessage({ end: `${shared.failure()?.message}; ${rescue()}` });
-} catch (error) {
-  if (!shared.areFilesGone()) shared.failSync(storeError(error), path, parts);
+  owner.postMessage({ end: `${shared.failure()?.message}; ${rescue(files, db)}` });
+}
+
+function areFilesGone(): boolean {
+  try {
+    return identityOf(files.path) !== files.identity;
+  } catch {
+    // A disk that fails has not lost the file.
+    return false;
+  }
 }

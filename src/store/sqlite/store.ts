@@ -1,3 +1,4 @@
+import { closeSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import type { DatabaseSync } from 'node:sqlite';
 import type { Worker } from 'node:worker_threads';
@@ -15,6 +16,7 @@ import { measured, openShares } from '../write-measures.ts';
 import { openAgain, openForWriting } from './database.ts';
 import { failedSyncsOf } from './failed-sync.ts';
 import { readerOn } from './reader.ts';
+import { type OpenFiles, openFiles } from './rescue.ts';
 import { sharedWritesIn, sharedWritesMemory } from './shared-writes.ts';
 import { runSteps } from './steps.ts';
 import { prepareTransactions } from './transactions.ts';
@@ -24,6 +26,7 @@ export interface StoreThreadOptions {
   readonly path: string;
   readonly lockMs: number;
   readonly share: StoreShare;
+  readonly files: OpenFiles;
 }
 
 /**
@@ -47,7 +50,9 @@ export async function openSqliteStore(
   /** A command that writes little has no use for the thread. */
   const start = () => {
     if (thread) return;
-    thread = startStoreThread({ path, lockMs, share: share() }, threadSays.resolve);
+    // Before a plant is acknowledged. The thread itself opens the store later.
+    const files = openFiles(db);
+    thread = startStoreThread({ path, lockMs, share: share(), files }, threadSays.resolve);
     failWith(thread.worker);
   };
   /** Fails the store if the thread ends with the lock, which no other thread would get. */
@@ -129,8 +134,7 @@ type StoreThread = ReturnType<typeof startStoreThread>;
 
 /** @param onEnd gets why the thread has ended by itself */
 function startStoreThread(workerData: StoreThreadOptions, onEnd: (reason: string) => void) {
-  // The end of the thread must not close its descriptor of the store, which has the locks.
-  const thread = startThread('store-thread', { workerData, trackUnmanagedFds: false });
+  const thread = startThread('store-thread', { workerData });
   let isOver = false;
   thread.on('message', ({ end }: { end?: string }) => end && onEnd(end));
   thread.on('error', ({ stack }) => onEnd(`the thread of the store has failed: ${stack}`));
@@ -142,9 +146,11 @@ function startStoreThread(workerData: StoreThreadOptions, onEnd: (reason: string
       'the thread of the store',
       ({ failure = 'defect', message }) => new StoreError(failure as StoreFailure, message),
     ),
-    terminate(): Promise<number> {
+    async terminate(): Promise<void> {
       isOver = true;
-      return thread.terminate();
+      await thread.terminate();
+      // The store stays open: its end would end the locks that SQLite has on it, in the whole process.
+      closeSync(workerData.files.wal);
     },
   };
 }

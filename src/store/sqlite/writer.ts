@@ -145,7 +145,7 @@ export function watchFiles(path: string, db: DatabaseSync, shared: SharedWrites)
 
 const seenNow = (file: string) => ({ file, identity: identityOf(file) });
 
-function filesGone(path: string): StoreError {
+export function filesGone(path: string): StoreError {
   const replaced = `the files of the store at ${path} have been removed or replaced`;
   return new StoreError('fatal', `${replaced} while it was open`);
 }

@@ -1,23 +1,41 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
-import { assertEndsByItself, plant, statusAndCode } from '../../helpers/faults.ts';
+import { noteFailedSyncs } from '../../../src/store/sqlite/failed-sync.ts';
+import {
+  assertEndsByItself,
+  plant,
+  quickHeartbeats,
+  smallLog,
+  statusAndCode,
+  withLimits,
+} from '../../helpers/faults.ts';
 import { keepCreating } from '../../helpers/load.ts';
 import { mounted, mountedDisk } from '../../helpers/mounts.ts';
+import { until } from '../../helpers/pause.ts';
 import {
   create,
+  createdAtLast,
   oneThread,
   type RunningServer,
+  runProgram,
   startServer,
   startServerOnNewStore,
+  storePath,
+  takesNoCode,
+  temporaryFolder,
 } from '../../helpers/program.ts';
-import { on, refused } from '../../helpers/run-here.ts';
-import { newStore, storedPlants } from '../../helpers/store-file.ts';
+import { done, on, refused, runHere } from '../../helpers/run-here.ts';
+import { makeStore, newStore, storedIds, storedPlants } from '../../helpers/store-file.ts';
 
-const idsIn = (store: string) => storedPlants(store).map(([id]) => Number(id));
+/*
+ * What happens to a store from outside, each kind once. The slow tests beside this file have the
+ * further cases.
+ */
 
 /**
  * Creates plants until a create is refused. @returns the ids of the acknowledged plants, and the
@@ -32,54 +50,99 @@ async function createUntilRefused({ plantsUrl }: RunningServer, name: string) {
   }
 }
 
-test('on a full disk a create gets 50301, the first one after there is space again gets 200, and the log has the cause', async (t) => {
+test('on a full disk creates get 50301 and retries 200, also after a restart; once there is space again, all goes on', async (t) => {
   const folder = mounted(t, 'size=8m');
-  if (folder === undefined) return;
-  const store = join(folder, 'plants.db');
-  const server = await startServer(t, store, oneThread);
-  const ballast = join(folder, 'ballast');
-  // Without it, there is room for the pages of the WAL in the file, as a command that writes asks for.
-  writeFileSync(ballast, Buffer.alloc(4 * 2 ** 20));
-
-  const name = 'leaf '.repeat(2_000);
-  const { acknowledged, refusal } = await createUntilRefused(server, name);
-  assert.deepEqual(refusal, [503, 50301]);
-  const another = await create(server.plantsUrl, { id: -1, name });
-  assert.deepEqual(await statusAndCode(another), [503, 50301]);
-  rmSync(ballast);
-
-  assert.equal((await create(server.plantsUrl, { id: -2, name })).status, 200);
-  await server.logged((log) => log.includes('with code 50301: database or disk is full; a retry'));
-  await server.logged((log) => /stored again after .*; requests refused: [1-9]/.test(log));
-  assert.equal(server.child.exitCode, null);
-  assert.deepEqual(idsIn(store), [-2, ...acknowledged]);
-  assert.equal(await server.stop(), 0);
-  assert.equal(idsIn(store).length, acknowledged.length + 1);
-});
-
-test('a service that starts on a full disk answers retries, refuses new plants, and stores them once there is space', async (t) => {
-  const folder = mounted(t, 'size=4m');
   if (folder === undefined) return;
   const store = join(folder, 'plants.db');
   const killed = await startServer(t, store, oneThread);
   const ballast = join(folder, 'ballast');
-  writeFileSync(ballast, Buffer.alloc(2 ** 20));
+  // Without it, there is room for the pages of the WAL in the file, as a command that writes asks for.
+  writeFileSync(ballast, Buffer.alloc(5 * 2 ** 20));
   const name = 'leaf '.repeat(2_000);
-  const { acknowledged } = await createUntilRefused(killed, name);
-  killed.child.kill('SIGKILL');
-  await once(killed.child, 'exit');
+  const { acknowledged, refusal } = await createUntilRefused(killed, name);
+  assert.deepEqual(refusal, [503, 50301]);
+  await killed.logged((log) => log.includes('with code 50301: database or disk is full; a retry'));
+  await killed.stop('SIGKILL');
 
   const server = await startServer(t, store, oneThread);
   // Before the retries, which would store what was lost.
-  assert.deepEqual(idsIn(store), acknowledged);
+  assert.deepEqual(storedIds(store), acknowledged);
   for (const id of acknowledged)
     assert.equal((await create(server.plantsUrl, { id, name })).status, 200);
-  const refused = await create(server.plantsUrl, { id: -1, name });
-  assert.deepEqual(await statusAndCode(refused), [503, 50301]);
+  const another = await create(server.plantsUrl, { id: -1, name });
+  assert.deepEqual(await statusAndCode(another), [503, 50301]);
   rmSync(ballast);
   assert.equal((await create(server.plantsUrl, { id: -2, name })).status, 200);
+  await server.logged((log) => /stored again after .*; requests refused: [1-9]/.test(log));
   assert.equal(await server.stop(), 0);
-  assert.deepEqual(idsIn(store), [-2, ...acknowledged]);
+  assert.deepEqual(storedIds(store), [-2, ...acknowledged]);
+});
+
+/** Writes until nothing more can be written. */
+function fill(folder: string): void {
+  const write = () => {
+    for (;;) writeFileSync(join(folder, 'ballast'), Buffer.alloc(4_096), { flag: 'a' });
+  };
+  assert.throws(write, { code: 'ENOSPC' });
+}
+
+function takeInodes(folder: string): void {
+  const make = () => {
+    for (let file = 0; ; file += 1) writeFileSync(join(folder, `${file}`), '');
+  };
+  assert.throws(make, { code: 'ENOSPC' });
+}
+
+/** Disks on which nothing can be written, and what is said of them. */
+const disks: Record<string, readonly [prepare: (folder: string) => unknown, says: string]> = {
+  'without a free byte': [fill, 'ENOSPC: no space left on device, write'],
+  'without a free inode': [takeInodes, "ENOSPC: no space left on device, open '\\S*'"],
+  'that is read-only': [
+    (folder) => spawnSync('mount', ['-o', 'remount,ro', folder]),
+    "EROFS: read-only file system, (open|access) '\\S*'",
+  ],
+};
+
+for (const [what, [prepare, says]] of Object.entries(disks)) {
+  test(`after a clean stop on a disk ${what}, commands read the store, and what writes says why it cannot`, async (t) => {
+    const folder = mounted(t, 'size=1m,nr_inodes=20');
+    if (folder === undefined) return;
+    const store = join(folder, 'plants.db');
+    makeStore(store, 2);
+    prepare(folder);
+    const backup = join(await temporaryFolder(t), 'backup.db');
+
+    assert.match(
+      (await done('export', '--format', 'ndjson', ...on(store))).stdout,
+      /^(\{.*\n){2}$/,
+    );
+    assert.match((await done('backup', backup, ...on(store))).stdout, /^plants +2$/m);
+    await done('verify', '--against', backup, ...on(store));
+    const line = new RegExp(
+      `^plant-store: cannot open the store at ${store}: ${says}; the user \\d+ must be able to read and write there, with room for 128 KiB in two more files, or choose another store with --store\n$`,
+    );
+    for (const command of [
+      ['serve', '--port', '0'],
+      ['token', 'create', 'x'],
+    ])
+      await refused(line, ...command, ...on(store));
+    const doctor = await runHere(['doctor', ...on(store)]);
+    assert.match(doctor.stdout, /^error +(free space|free inodes|folder) +/m);
+  });
+}
+
+test('a store whose last plants are in a WAL is not read without it', async (t) => {
+  const folder = mounted(t, 'size=1m');
+  if (folder === undefined) return;
+  const store = join(folder, 'plants.db');
+  const source = await newStore(t, 1);
+  using writer = new DatabaseSync(source);
+  writer.exec("INSERT INTO plants VALUES (2, 'only in the WAL', NULL, 1000, 0)");
+  for (const end of ['', '-wal']) copyFileSync(source + end, store + end);
+  fill(folder);
+
+  const says = /cannot open the store at \S+: ENOSPC: no space left on device, write; .* 128 KiB/;
+  await refused(says, 'plants', 'count', ...on(store));
 });
 
 test('on a disk that the kernel makes read-only after an error, a service answers 503 until it is told to stop; it does not start there, and says why', async (t) => {
@@ -98,26 +161,90 @@ test('on a disk that the kernel makes read-only after an error, a service answer
   await refused(says, 'serve', '--port', '0', ...on(store));
 });
 
-const removals: Record<string, (store: string) => void> = {
-  'the store is removed': (store) => rmSync(store),
-  'its log is removed': (store) => rmSync(`${store}-wal`),
-  'another file is put in its place': (store) => {
-    writeFileSync(`${store}.other`, readFileSync(store));
-    renameSync(`${store}.other`, store);
-  },
+test('while the file system of the store is frozen, operators are answered and SIGTERM is heard; after the thaw, all goes on by itself', {
+  skip: takesNoCode,
+}, async (t) => {
+  const disk = mountedDisk(t, 32 * 2 ** 20);
+  if (disk === undefined) return;
+  const store = join(disk.at, 'plants.db');
+  const server = await startServer(t, store, oneThread, withLimits(quickHeartbeats));
+  const readiness = async () => (await fetch(`${server.opsUrl}readyz`)).text();
+  disk.freeze();
+  await until(readiness, (says) => says.includes('the last stored test write was'));
+  const waiting = create(server.plantsUrl, plant(1));
+  assert.equal((await fetch(`${server.opsUrl}livez`)).status, 200);
+  assert.equal((await fetch(`${server.opsUrl}metrics`)).status, 200);
+
+  disk.thaw();
+
+  assert.equal((await waiting).status, 200);
+  await until(readiness, (says) => says.startsWith('{"ready":true'));
+
+  disk.freeze();
+  await until(readiness, (says) => says.includes('the last stored test write was'));
+  server.child.kill('SIGTERM');
+  await until(readiness, (says) => says.includes('it is shutting down'));
+  disk.thaw();
+  await once(server.child, 'close');
+  assert.equal(server.child.exitCode, 0);
+});
+
+/** What is done to the files of a store, and where its plants are then, by the last words. */
+const removals: Record<string, [harm: (store: string) => void, inWhich: RegExp]> = {
+  'the store is removed': [(store) => rmSync(store), /every stored plant is in (\S+) and /],
+  'its WAL is removed': [(store) => rmSync(`${store}-wal`), /the store at (\S+) is whole again/],
+  'another file is put in its place': [
+    (store) => {
+      writeFileSync(`${store}.other`, readFileSync(store));
+      renameSync(`${store}.other`, store);
+    },
+    /every stored plant is in (\S+) and /,
+  ],
 };
 
-for (const [what, remove] of Object.entries(removals)) {
-  test(`when ${what} under a running service, the next create gets 50301 and the service ends`, async (t) => {
+for (const [what, [harm, inWhich]] of Object.entries(removals)) {
+  test(`when ${what} under a running service, the next create gets 50301, and the service saves the plants and ends`, async (t) => {
     const server = await startServerOnNewStore(t, ...oneThread);
     assert.equal((await create(server.plantsUrl, plant(1))).status, 200);
 
-    remove(server.store);
+    // So soon after the start, the thread that saves the plants may not have opened the store.
+    harm(server.store);
 
     assert.deepEqual(await statusAndCode(await create(server.plantsUrl, plant(2))), [503, 50301]);
     await assertEndsByItself(server, /have been removed or replaced while it was open/);
+    const [, saved = ''] = inWhich.exec(server.stderr().replaceAll('"', ' ')) ?? [];
+    assert.deepEqual(
+      storedIds(saved).filter((id) => id !== 2),
+      [1],
+      server.stderr(),
+    );
   });
 }
+
+test('a reader that does not end lets the WAL grow to its limit: creates get 50301 until it has ended, and nothing is lost', {
+  skip: takesNoCode,
+}, async (t) => {
+  const store = await storePath(t);
+  const server = await startServer(t, store, oneThread, withLimits(smallLog));
+  using reader = new DatabaseSync(store, { readOnly: true, timeout: 5_000 });
+  reader.exec('BEGIN; SELECT count(*) FROM plants');
+  const name = 'leaf '.repeat(20_000);
+
+  const { acknowledged, refusal } = await createUntilRefused(server, name);
+
+  assert.deepEqual(refusal, [503, 50301]);
+  const says =
+    /the WAL has grown to 16 MiB, because another program has been reading .* refused until that program ends/;
+  await server.logged((stderr) => says.test(stderr));
+  await done('token', 'create', 'other', ...on(store));
+
+  reader.exec('COMMIT');
+
+  await createdAtLast(server.plantsUrl, { id: -1, name });
+  assert(statSync(`${store}-wal`).size <= 256 * 2 ** 10);
+  assert.equal(await server.stop(), 0);
+  assert.equal(storedIds(store).length, 1 + acknowledged.length);
+});
 
 test('a damaged store is not opened: the line says what to do, and the file is left as it is', async (t) => {
   const store = await newStore(t, 10_000);
@@ -150,4 +277,19 @@ test('another program reads, checkpoints and closes the store beside a service u
   await load.stop();
   assert.equal(await stop(), 0);
   assert.equal(storedPlants(store).length, load.acknowledged.length);
+});
+
+test('a service ends that shares its store with a process whose sync has failed', async (t) => {
+  const { child, store } = await startServerOnNewStore(t, ...oneThread);
+  noteFailedSyncs(store, ['WAL']);
+  await once(child, 'exit');
+  assert.equal(child.exitCode, 1);
+});
+
+test('a note about a store whose WAL is empty is cleared by the next command that writes', async (t) => {
+  const store = await newStore(t, 10);
+  noteFailedSyncs(store, ['store', 'WAL']);
+  assert.equal((await runHere(['verify', ...on(store)])).code, 1);
+  assert.equal((await runProgram(['token', 'create', 'my-app', ...on(store)])).code, 0);
+  await done('verify', ...on(store));
 });

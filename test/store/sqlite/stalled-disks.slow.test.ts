@@ -4,17 +4,10 @@ import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { join } from 'node:path';
 import { makeAuthority, withoutOpenssl } from '../../helpers/certificates.ts';
-import { plant, quickHeartbeats, withLimits } from '../../helpers/faults.ts';
-import { mountedDisk, mountedDrive } from '../../helpers/mounts.ts';
+import { plant, withLimits } from '../../helpers/faults.ts';
+import { mountedDrive } from '../../helpers/mounts.ts';
 import { until } from '../../helpers/pause.ts';
-import {
-  create,
-  oneThread,
-  startServer,
-  storePath,
-  takesNoCode,
-  token,
-} from '../../helpers/program.ts';
+import { oneThread, startServer, storePath, takesNoCode, token } from '../../helpers/program.ts';
 import { testWith } from '../../helpers/skips.ts';
 
 const test = testWith({ skip: takesNoCode || withoutOpenssl(), timeout: 90_000 });
@@ -74,30 +67,4 @@ test('while the drive of a certificate and of the backups does not answer, opera
   await server.stop();
   assert.equal(server.child.signalCode, 'SIGTERM');
   assert.match(server.stderr(), /"stopped"/);
-});
-
-test('while the file system of the store is frozen, operators are answered and SIGTERM is heard; after the thaw, all goes on by itself', async (t) => {
-  const disk = mountedDisk(t, 32 * 2 ** 20);
-  if (disk === undefined) return;
-  const store = join(disk.at, 'plants.db');
-  const server = await startServer(t, store, oneThread, withLimits(quickHeartbeats));
-  const readiness = async () => (await fetch(`${server.opsUrl}readyz`)).text();
-  disk.freeze();
-  await until(readiness, (says) => says.includes('the last stored test write was'));
-  const waiting = create(server.plantsUrl, plant(1));
-  assert.equal((await fetch(`${server.opsUrl}livez`)).status, 200);
-  assert.equal((await fetch(`${server.opsUrl}metrics`)).status, 200);
-
-  disk.thaw();
-
-  assert.equal((await waiting).status, 200);
-  await until(readiness, (says) => says.startsWith('{"ready":true'));
-
-  disk.freeze();
-  await until(readiness, (says) => says.includes('the last stored test write was'));
-  server.child.kill('SIGTERM');
-  await until(readiness, (says) => says.includes('it is shutting down'));
-  disk.thaw();
-  await once(server.child, 'close');
-  assert.equal(server.child.exitCode, 0);
 });

@@ -34,9 +34,7 @@ import {
   temporaryFolder,
 } from '../../helpers/program.ts';
 import { done } from '../../helpers/run-here.ts';
-import { makeStore, storedPlants } from '../../helpers/store-file.ts';
-
-const idsIn = (store: string) => storedPlants(store).map(([id]) => Number(id));
+import { newStore, storedIds } from '../../helpers/store-file.ts';
 
 /** What a server says that ends with exit code 1. */
 async function lastWords({ child, stderr }: ServerWithStore): Promise<string> {
@@ -57,13 +55,8 @@ async function createInWal(t: TestContext, server: ServerWithStore, count = 20, 
   for (const id of ids) assert.equal((await create(server.plantsUrl, { id, name })).status, 200);
   const withoutWal = await storePath(t);
   copyFileSync(server.store, withoutWal);
-  assert.deepEqual(idsIn(withoutWal), []);
+  assert.deepEqual(storedIds(withoutWal), []);
   return ids;
-}
-
-async function startWithPlants(t: TestContext) {
-  const server = await startServerOnNewStore(t, ...oneThread);
-  return { ...server, ids: await createInWal(t, server) };
 }
 
 /** The service may have ended: a test write before the create finds out, too. */
@@ -87,6 +80,28 @@ async function createUntilRefused({ plantsUrl }: ServerWithStore, afterEach: () 
   return acknowledged.sort((one, other) => one - other);
 }
 
+interface Rescued {
+  readonly store: string;
+  /** What it had acknowledged, in its WAL alone. */
+  readonly ids: readonly number[];
+  /** Its last words. */
+  readonly says: string;
+}
+
+/** A service to whose files something is done, and which has ended of it. */
+async function rescued(
+  t: TestContext,
+  harm: (store: string) => unknown,
+  { folder = '', plants = 20, name = 'Alder' } = {},
+): Promise<Rescued> {
+  const store = folder === '' ? await storePath(t) : join(folder, 'plants.db');
+  const server = { ...(await startServer(t, store, oneThread)), store };
+  const ids = await createInWal(t, server, plants, name);
+  await harm(store);
+  await refusesNext(server);
+  return { store, ids, says: await lastWords(server) };
+}
+
 /** The name of the pair that the message names. */
 function pairIn(says: string): string {
   const [, pair, wal] = /; every stored plant is in (\S+) and (\S+);/.exec(says) ?? [];
@@ -105,7 +120,7 @@ async function typeCommandIn(says: string): Promise<void> {
 /** The plant that was refused is stored or not. */
 function assertHolds(store: string, acknowledged: readonly number[]): void {
   assert.deepEqual(
-    idsIn(store).filter((id) => id !== 1),
+    storedIds(store).filter((id) => id !== 1),
     acknowledged,
   );
 }
@@ -134,19 +149,14 @@ const removed: Readonly<Record<string, (store: string) => void>> = {
 
 for (const [what, remove] of Object.entries(removed)) {
   test(`when ${what}, the service puts the WAL back, and the store has every acknowledged plant`, async (t) => {
-    const server = await startWithPlants(t);
-
-    remove(server.store);
-
-    await refusesNext(server);
-    const says = await lastWords(server);
-    assert(says.endsWith(`; the store at ${server.store} is whole again`), says);
-    assert.equal(statSync(`${server.store}-wal`).mode & 0o777, 0o600);
-    assertHolds(server.store, server.ids);
-    const again = await startServer(t, server.store, oneThread);
+    const { store, ids, says } = await rescued(t, remove);
+    assert(says.endsWith(`; the store at ${store} is whole again`), says);
+    assert.equal(statSync(`${store}-wal`).mode & 0o777, 0o600);
+    assertHolds(store, ids);
+    const again = await startServer(t, store, oneThread);
     assert.equal((await create(again.plantsUrl, plant(2))).status, 200);
     assert.equal(await again.stop(), 0);
-    assert.deepEqual(readdirSync(dirname(server.store)), ['plants.db', 'plants.db-sync']);
+    assert.deepEqual(readdirSync(dirname(store)), ['plants.db', 'plants.db-sync']);
   });
 }
 
@@ -190,7 +200,7 @@ test('when all files are removed under load, the service saves them as a pair, a
   );
   await typeCommandIn(says);
   for (const store of [server.store, pair]) {
-    const ids = new Set(idsIn(store));
+    const ids = new Set(storedIds(store));
     assert.deepEqual(
       acknowledged.filter((id) => !ids.has(id)),
       [],
@@ -199,78 +209,49 @@ test('when all files are removed under load, the service saves them as a pair, a
 });
 
 test('when the store alone is removed, the service saves a pair, which replaces no file that has its name', async (t) => {
-  const server = await startWithPlants(t);
-  const now = Date.now();
-  const taken = Array.from(
-    { length: 100 },
-    (_, second) => `${server.store}.saved-${compactTime(new Date(now + second * 1_000))}`,
-  );
-  for (const file of taken) writeFileSync(file, 'kept');
-  rmSync(server.store);
-
-  await refusesNext(server);
-
-  const says = await lastWords(server);
-  assertHolds(pairIn(says), server.ids);
+  const taken: string[] = [];
+  const { store, ids, says } = await rescued(t, (path) => {
+    for (let second = 0; second < 100; second += 1)
+      taken.push(`${path}.saved-${compactTime(new Date(Date.now() + second * 1_000))}`);
+    for (const file of taken) writeFileSync(file, 'kept');
+    rmSync(path);
+  });
+  assertHolds(pairIn(says), ids);
   for (const file of taken) assert.equal(readFileSync(file, 'utf8'), 'kept');
   // The WAL of the removed store stands beside the new store.
-  assert(existsSync(`${server.store}-wal`));
+  assert(existsSync(`${store}-wal`));
   await typeCommandIn(says);
-  assertHolds(server.store, server.ids);
+  assertHolds(store, ids);
 });
 
-test('when another store takes the place of the store, the service saves a pair, and the other store never gets the old WAL', async (t) => {
-  const server = await startWithPlants(t);
-  const other = await storePath(t);
-  makeStore(other, 3);
-  const before = readFileSync(other);
-
-  renameSync(other, server.store);
-
-  await refusesNext(server);
-  const pair = pairIn(await lastWords(server));
-  assert.deepEqual(readFileSync(server.store), before);
-  assert.deepEqual(idsIn(server.store), [1, 2, 3]);
-  assertHolds(pair, server.ids);
-});
-
-test('when another WAL takes the place of the WAL, the service saves a pair, and leaves the store and the other WAL alone', async (t) => {
-  const server = await startWithPlants(t);
-  const files = [server.store, `${server.store}-wal`];
-  writeFileSync(`${server.store}.other`, 'written by another program');
-  renameSync(`${server.store}.other`, `${server.store}-wal`);
-  const before = files.map((file) => readFileSync(file));
-
-  await refusesNext(server);
-
-  const pair = pairIn(await lastWords(server));
-  assert.deepEqual(
-    files.map((file) => readFileSync(file)),
-    before,
-  );
-  assertHolds(pair, server.ids);
-});
+for (const end of ['', '-wal'])
+  test(`when another file takes the place of plants.db${end}, the service saves a pair, and leaves the files alone`, async (t) => {
+    const other = await newStore(t, 3);
+    let before: Buffer[] = [];
+    const filesOf = (store: string) => ['', end].map((one) => readFileSync(store + one));
+    const { store, ids, says } = await rescued(t, (path) => {
+      renameSync(other, path + end);
+      before = filesOf(path);
+    });
+    assert.deepEqual(filesOf(store), before);
+    assertHolds(pairIn(says), ids);
+  });
 
 test('when a service is stopped before it has noticed that its files are gone, it saves them, too, and ends with exit code 1', async (t) => {
-  const server = await startWithPlants(t);
+  const server = await startServerOnNewStore(t, ...oneThread);
+  const ids = await createInWal(t, server);
   removeAll(server.store);
 
   await server.stop();
 
-  assertHolds(pairIn(await lastWords(server)), server.ids);
+  assertHolds(pairIn(await lastWords(server)), ids);
 });
 
 test('when the disk of the store is unmounted, nothing is written into the bare folder, and the disk has every acknowledged plant', async (t) => {
   const disk = mountedDisk(t, 16 * 2 ** 20);
   if (disk === undefined) return;
-  const store = join(disk.at, 'plants.db');
-  const server = { ...(await startServer(t, store, oneThread)), store };
-  const ids = await createInWal(t, server);
-
-  assert.equal(spawnSync('umount', ['--lazy', disk.at]).status, 0);
-
-  await refusesNext(server);
-  const says = await lastWords(server);
+  const unmount = () => assert.equal(spawnSync('umount', ['--lazy', disk.at]).status, 0);
+  const { store, ids, says } = await rescued(t, unmount, { folder: disk.at });
   assert(says.includes(`could not be saved: the folder ${disk.at} is gone, or its disk`), says);
   assert.deepEqual(readdirSync(disk.at), []);
   const image = join(dirname(disk.at), 'image');
@@ -279,31 +260,25 @@ test('when the disk of the store is unmounted, nothing is written into the bare 
 });
 
 test('when the folder of the store is removed, the service says so, and makes no other folder', async (t) => {
-  const folder = await temporaryFolder(t);
-  const store = join(folder, 'data/plants.db');
-  const server = { ...(await startServer(t, store, oneThread)), store };
-  await createInWal(t, server);
-  rmSync(dirname(store), { recursive: true, maxRetries: 10 });
-
-  await refusesNext(server);
-
-  assert.match(await lastWords(server), /could not be saved: the folder \S+\/data is gone, or its/);
-  assert.deepEqual(readdirSync(folder), []);
+  const above = await temporaryFolder(t);
+  const folder = join(above, 'data');
+  const remove = () => rmSync(folder, { recursive: true, maxRetries: 10 });
+  const { says } = await rescued(t, remove, { folder });
+  assert.match(says, /could not be saved: the folder \S+\/data is gone, or its/);
+  assert.deepEqual(readdirSync(above), []);
 });
 
 test('on a disk without room for the removed WAL, the service copies the WAL into the store', async (t) => {
   const folder = mounted(t, 'size=8m');
   if (folder === undefined) return;
-  const store = join(folder, 'plants.db');
-  const server = { ...(await startServer(t, store, oneThread)), store };
-  const ids = await createInWal(t, server, 200);
-  const { size } = statSync(`${store}-wal`);
-  leaveRoom(folder, size / 2);
-
-  rmSync(`${store}-wal`);
-
-  await refusesNext(server);
-  const says = await lastWords(server);
+  const { store, ids, says } = await rescued(
+    t,
+    (path) => {
+      leaveRoom(folder, statSync(`${path}-wal`).size / 2);
+      rmSync(`${path}-wal`);
+    },
+    { folder, plants: 200 },
+  );
   assert(says.endsWith(`; the store at ${store} is whole again`), says);
   assert.equal(existsSync(`${store}-wal`), false);
   assertHolds(store, ids);
@@ -312,33 +287,34 @@ test('on a disk without room for the removed WAL, the service copies the WAL int
 test('on a disk without room for a pair, the service says how much room a pair takes, and leaves nothing', async (t) => {
   const folder = mounted(t, 'size=8m');
   if (folder === undefined) return;
-  const store = join(folder, 'plants.db');
-  const server = { ...(await startServer(t, store, oneThread)), store };
-  await createInWal(t, server, 100, 'leaf '.repeat(2_000));
-  leaveRoom(folder, 2 ** 19);
-
-  removeAll(store);
-
-  await refusesNext(server);
+  const { says } = await rescued(
+    t,
+    (store) => {
+      leaveRoom(folder, 2 ** 19);
+      removeAll(store);
+    },
+    { folder, plants: 100, name: 'leaf '.repeat(2_000) },
+  );
   const needs = `the disk is too full: \\S+ MiB are needed in ${folder}, and \\S+ KiB are free`;
-  assert.match(await lastWords(server), new RegExp(`; the plants could not be saved: ${needs}$`));
+  assert.match(says, new RegExp(`; the plants could not be saved: ${needs}$`));
   assert.deepEqual(readdirSync(folder), ['ballast']);
 });
 
 test('a pair of which the disk takes only the first file is removed', async (t) => {
   const folder = mounted(t, 'size=8m,nr_inodes=20');
   if (folder === undefined) return;
-  const store = join(folder, 'plants.db');
-  const server = { ...(await startServer(t, store, oneThread)), store };
-  await createInWal(t, server);
-  // A link takes an inode of this file system, too. The removal gives the one of the notes back.
-  const fillers = statfsSync(folder).ffree - 1;
-  for (let file = 0; file < fillers; file += 1) writeFileSync(join(folder, `${file}`), '');
-  removeAll(store);
-
-  await refusesNext(server);
-
-  assert.match(await lastWords(server), /could not be saved: ENOSPC.* link .*saved-\w+'$/);
+  let fillers = 0;
+  const { says } = await rescued(
+    t,
+    (store) => {
+      // A link takes an inode of this file system, too. The removal gives the one of the notes back.
+      fillers = statfsSync(folder).ffree - 1;
+      for (let file = 0; file < fillers; file += 1) writeFileSync(join(folder, `${file}`), '');
+      removeAll(store);
+    },
+    { folder },
+  );
+  assert.match(says, /could not be saved: ENOSPC.* link .*saved-\w+'$/);
   assert.equal(readdirSync(folder).length, fillers);
 });
 
