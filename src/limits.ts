@@ -227,9 +227,9 @@ export const limits = {
   sqlite: {
     /** Plants in a row of the journal that an upgrade fills. */
     filledRowPlants: 1_000,
-    /** More pages give at most a quarter of the rate, and pauses of 90 ms instead of 9. */
+    /** With more pages, the rate falls to a quarter, and pauses take 90 ms instead of 9. */
     checkpointPages: 1_000,
-    /** Passes of a checkpoint beside creates, until so few pages are left for the lock. */
+    /** Passes of a checkpoint beside creates, at most, and the pages that may be left for the lock. */
     checkpointPasses: 5,
     lockedPages: 100,
     /** Disk space that an empty WAL keeps. Only readers make the WAL grow beyond it. */

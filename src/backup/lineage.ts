@@ -83,9 +83,10 @@ export function holdingsIn(series: readonly BackupInSeries[]) {
 /** What the reading of a backup and a copy of the store has found. */
 export type Holding = 'held' | 'lacking' | 'damaged';
 
-/** By `holdingKey`, of the backups that a store holds, and the names of those with more plants. */
 interface Compared {
+  /** Of the backups that a store holds, by `holdingKey`. */
   readonly held: ReadonlySet<string>;
+  /** Names of the backups with plants that the store lacks. */
   readonly lacks: readonly string[];
 }
 

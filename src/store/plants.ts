@@ -83,8 +83,8 @@ export interface PlantSnapshot extends AsyncDisposable {
   /** The time of the newest plant before another time, in milliseconds since the epoch. */
   newestBefore(ms: number): Promise<number | undefined>;
   /**
-   * Of the ids and times of the plants before a time: equal for equal plants, whatever the engine,
-   * and else by a wild chance.
+   * Sums over the ids and times of the plants before a time. Equal plants have equal sums in both
+   * engines, and other plants almost never have.
    */
   sumsBefore(ms: number): Promise<{ readonly plants: number; readonly sums: string }>;
   /** All plants, or those of a time and later, in ascending order of id, page by page. */
@@ -93,11 +93,11 @@ export interface PlantSnapshot extends AsyncDisposable {
 
 export interface PlantReader {
   getPlant(id: bigint): Promise<StoredPlant | undefined>;
-  /** In ascending order of id, or of the newest first and not after an id. */
+  /** In ascending order of id, or the newest first, where `after` is not possible. */
   listPlants(filter: PlantFilter, isNewestFirst?: boolean): AsyncIterable<StoredPlant>;
-  /** As the pages of a snapshot, and in a file without one, which would hold the WAL. */
+  /** As the pages of a snapshot. A file is read without a snapshot, which would hold the WAL. */
   allPlants(sinceMs?: number): AsyncIterable<NewPlant>;
-  /** As `countMatches`, all of them. */
+  /** Counts all plants that match. */
   countPlants(match: PlantMatch): Promise<number>;
   /**
    * Returns up to `limit` plants, fewer when the time is over or their texts exceed

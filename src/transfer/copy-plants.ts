@@ -25,7 +25,9 @@ export interface CopyCounts {
   same: number;
   /** In the target, the id belongs to a different plant. */
   readonly taken: IdSample;
+  /** The target lacked the plant. A copy creates it. */
   readonly lacking: IdSample;
+  /** The target alone has the plant. */
   readonly extra: IdSample;
 }
 

@@ -63,7 +63,7 @@ function isOfZlib(error: unknown): error is Error {
 
 const markBytesMax = 4;
 
-/** Neither JSON nor CSV has the mark of UTF-8, and many programs write it. @throws FileError */
+/** Removes the mark of UTF-8: JSON and CSV have none, and many programs write one. @throws FileError */
 async function* withoutMark(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let start: Buffer | undefined = Buffer.alloc(0);
   for await (const chunk of chunks) {

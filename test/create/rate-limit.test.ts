@@ -2,20 +2,22 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { audience, makeKey, startProvider } from '../helpers/identity-provider.ts';
 import { untilInForce } from '../helpers/pause.ts';
-import { create, oneThread, startServer, storePath } from '../helpers/program.ts';
+import { create, startServer, storePath } from '../helpers/program.ts';
 import { exchange, rawRequest } from '../helpers/raw.ts';
 import { done, doneRecords, on } from '../helpers/run-here.ts';
 
 const store = await storePath({ after });
-const server = await startServer({ after }, store);
+const provider = await startProvider({ after }, [await makeKey('key')]);
+const rules = ['--jwt-issuer', provider.issuer, '--jwt-audience', audience];
+const server = await startServer({ after }, store, [...rules, '--jwt-rate', '1/h:3']);
 let lastId = 0;
 
 async function tokenCommand(...args: string[]): Promise<string> {
   return (await done('token', ...args, ...on(store))).stdout.trim();
 }
 
-function send(bearer: string, plantsUrl = server.plantsUrl, id = (lastId += 1)): Promise<Response> {
-  return create(plantsUrl, { id, name: 'Alder' }, { Authorization: `Bearer ${bearer}` });
+function send(bearer: string, id = (lastId += 1)): Promise<Response> {
+  return create(server.plantsUrl, { id, name: 'Alder' }, { Authorization: `Bearer ${bearer}` });
 }
 
 async function statuses(bearer: string, count: number): Promise<number[]> {
@@ -43,8 +45,7 @@ test('a retry of a stored plant counts like any create', async () => {
   const bearer = await tokenCommand('create', 'retrying', '--rate', '2/d');
   const id = (lastId += 1);
   const replies = [];
-  for (let tries = 0; tries < 3; tries += 1)
-    replies.push((await send(bearer, server.plantsUrl, id)).status);
+  for (let tries = 0; tries < 3; tries += 1) replies.push((await send(bearer, id)).status);
   assert.deepEqual(replies, [200, 200, 429]);
 });
 
@@ -76,16 +77,12 @@ test('a changed rate is in force within two seconds', async () => {
   );
 });
 
-test('each subject of an identity provider has the rate of --jwt-rate', async (t) => {
-  const provider = await startProvider(t, [await makeKey('key')]);
-  const rules = ['--jwt-issuer', provider.issuer, '--jwt-audience', audience];
-  const flags = [...oneThread, ...rules, '--jwt-rate', '1/h:3'];
-  const { plantsUrl } = await startServer(t, await storePath(t), flags);
+test('each subject of an identity provider has the rate of --jwt-rate', async () => {
   for (const client of ['gardener', 'florist']) {
     const replies = [];
     // Another token of the same subject has the same bucket.
     for (let tries = 0; tries < 4; tries += 1)
-      replies.push((await send(await provider.token(client), plantsUrl)).status);
+      replies.push((await send(await provider.token(client))).status);
     assert.deepEqual(replies, [200, 200, 200, 429], client);
   }
 });

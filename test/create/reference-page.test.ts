@@ -3,12 +3,13 @@ import { execFile } from 'node:child_process';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { curlCommand } from '../../src/create/reference/page/curl.ts';
-import { oneThread, startServerOnNewStore, token } from '../helpers/program.ts';
+import { oneThread, token } from '../helpers/program.ts';
 import { assertRefusal, bareRequest, connectRaw, rawRequest } from '../helpers/raw.ts';
 import { shareServer } from '../helpers/shared-server.ts';
 import { storedPlants } from '../helpers/store-file.ts';
 
-const sharedServer = await shareServer();
+const sharedServer = await shareServer(oneThread);
+const garden = await shareServer([...oneThread, '--base-path', '/garden']);
 
 /** What the page loads, as paths from the root. */
 async function loadedBy(pageUrl: string): Promise<string[]> {
@@ -18,12 +19,7 @@ async function loadedBy(pageUrl: string): Promise<string[]> {
 }
 
 test('the reference page and all that it loads are served to everybody, by GET and HEAD, with a strict policy', async (t) => {
-  const { plantsUrl, port } = await startServerOnNewStore(
-    t,
-    ...oneThread,
-    '--base-path',
-    '/garden',
-  );
+  const { plantsUrl, port } = garden();
   const loaded = await loadedBy(plantsUrl.replace(/plants$/, 'docs'));
   assert.equal(loaded.length, 4);
   const connection = await connectRaw(t, port);
@@ -47,14 +43,13 @@ test('the reference page and all that it loads are served to everybody, by GET a
 });
 
 test('a browser that asks for HTML at the root or the base path is sent to the page, and nobody else', async (t) => {
-  const garden = await startServerOnNewStore(t, ...oneThread, '--base-path', '/garden');
   const browser = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
   for (const [{ port }, target, method, accept, page] of [
     [sharedServer(), '/', 'GET', browser, '/docs'],
     [sharedServer(), '/?a=b', 'HEAD', 'application/json, TEXT/HTML ; q=0.1', '/docs'],
-    [garden, '/', 'GET', browser, '/garden/docs'],
-    [garden, '/garden', 'GET', browser, '/garden/docs'],
-    [garden, '/garden/', 'HEAD', browser, '/garden/docs'],
+    [garden(), '/', 'GET', browser, '/garden/docs'],
+    [garden(), '/garden', 'GET', browser, '/garden/docs'],
+    [garden(), '/garden/', 'HEAD', browser, '/garden/docs'],
     [sharedServer(), '/', 'GET', undefined],
     [sharedServer(), '/', 'GET', '*/*'],
     [sharedServer(), '/', 'GET', 'application/json, text/html;q=0'],

@@ -7,7 +7,6 @@ import { limits } from '../../src/limits.ts';
 import { type HostileBody, hostileBody } from '../contract/hostile-bodies.ts';
 import { runs } from '../contract/json-text.ts';
 import { worthOf } from '../contract/plant-reference.ts';
-import { oneThread, startServerOnNewStore } from '../helpers/program.ts';
 import {
   assertRefusal,
   connectRaw,
@@ -15,14 +14,17 @@ import {
   type RawRequest,
   rawRequest,
 } from '../helpers/raw.ts';
+import { shareServer } from '../helpers/shared-server.ts';
 import { storedPlants } from '../helpers/store-file.ts';
 import { sendInLanes } from './lanes.ts';
 import { scale } from './scale.ts';
 
+const sharedServer = await shareServer();
+
 // The runs are the same every time; PROPERTY_SEED=7 makes them other ones (see json-text.ts).
 
 const { seed } = runs;
-const sentBodies = scale({ short: 500, long: 50_000 });
+const sentBodies = scale({ short: 300, long: 50_000 });
 
 type Outcome = 'created' | ProblemName;
 
@@ -94,7 +96,7 @@ function assertReply({ kind, bytes, expected }: Sent, reply: RawReply): void {
  * be.
  */
 async function assertAllAnswered(t: TestContext, bodies: readonly HostileBody[]) {
-  const { port, store } = await startServerOnNewStore(t);
+  const { port, store } = sharedServer();
   const { sent, stored } = expectReplies(bodies);
   const tally = new Map<Outcome, number>();
   const lanes = Array.from({ length: lanesCount }, (_, lane) =>
@@ -203,7 +205,7 @@ const withoutPlant: readonly (readonly [
 ];
 
 test('a body is read if it is application/json in UTF-8 without a coding, and 41500 is answered to any other', async (t) => {
-  const { port, store } = await startServerOnNewStore(t, ...oneThread);
+  const { port, store } = sharedServer();
   const connection = await connectRaw(t, port);
   const stored: [bigint, string, null][] = [];
   let id = 0;

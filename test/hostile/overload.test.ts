@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { withLimits } from '../helpers/faults.ts';
 import { until } from '../helpers/pause.ts';
 import { oneThread, startServer, storePath } from '../helpers/program.ts';
@@ -9,14 +9,22 @@ import { storedToken } from '../helpers/stored-token.ts';
 import { connectCrowd } from './crowd.ts';
 import { scale } from './scale.ts';
 
+/** A token has half of the queue. */
+const plantsMax = 100;
+const store = await storePath({ after });
+const bearers = ['wrong', await storedToken(store, 'watcher', { role: 'operate' })];
+const { port } = await startServer(
+  { after },
+  store,
+  oneThread,
+  withLimits({
+    store: { queuePlantsMax: 2 * plantsMax },
+    access: { refusalsAtOnce: 1, refusalDelayMs: 3_600_000 },
+  }),
+);
 const plant = (id: number) => rawRequest(`{"id":${id},"name":"Alder ${id}"}`);
 
 test('offered five times what it can take, it stores all that may wait whenever the disk is free, and refuses the rest', async (t) => {
-  const store = await storePath(t);
-  // A token has half of the queue.
-  const plantsMax = 100;
-  const short = withLimits({ store: { queuePlantsMax: 2 * plantsMax } });
-  const { port } = await startServer(t, store, oneThread, short);
   const crowd = await connectCrowd(t, port, 5 * plantsMax);
   const count = { sent: 0, created: 0, refused: 0 };
   let isOver = false;
@@ -53,10 +61,6 @@ test('offered five times what it can take, it stores all that may wait whenever 
 });
 
 test('a flood of tokens that may create nothing waits, and a valid token beside it does not', async (t) => {
-  const store = await storePath(t);
-  const bearers = ['wrong', await storedToken(store, 'watcher', { role: 'operate' })];
-  const access = { refusalsAtOnce: 1, refusalDelayMs: 3_600_000 };
-  const { port } = await startServer(t, store, oneThread, withLimits({ access }));
   const flood = await connectCrowd(t, port, bearers.length);
   for (const [index, { socket }] of flood.entries()) {
     const fields = { Authorization: `Bearer ${bearers[index]}` };

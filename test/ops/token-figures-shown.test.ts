@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { audience, makeKey, startProvider } from '../helpers/identity-provider.ts';
 import { until } from '../helpers/pause.ts';
-import { create, oneThread, startServer, storePath } from '../helpers/program.ts';
+import { create, startServer, storePath } from '../helpers/program.ts';
 import { connectRaw, rawRequest } from '../helpers/raw.ts';
-import { runHere } from '../helpers/run-here.ts';
+import { done, on } from '../helpers/run-here.ts';
 import { alterStore } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
 
@@ -13,21 +13,32 @@ const store = await storePath({ after });
 const app = await storedToken(store, 'app', { validMs: 90 * dayMs });
 const busy = await storedToken(store, 'busy', { rate: { perDay: 1, burst: 1 } });
 const operator = await storedToken(store, 'operator', { role: 'operate' });
+/** Rotated, and last used so many seconds after that. */
+for (const [name, seconds] of Object.entries({ switched: -1, late: 60 })) {
+  await storedToken(store, name);
+  await done('token', 'rotate', name, ...on(store));
+  alterStore(
+    store,
+    `UPDATE tokens SET last_used_at = rotated_at + ${seconds * 1_000} WHERE name = '${name}' AND rotated_at IS NOT NULL`,
+  );
+}
 const fixed = 'fixed-token-of-the-environment-0123';
-const server = await startServer({ after }, store, [], { PLANT_STORE_TOKEN: fixed });
+const provider = await startProvider({ after }, [await makeKey('key')]);
+const rules = ['--jwt-issuer', provider.issuer, '--jwt-audience', audience];
+const server = await startServer({ after }, store, rules, { PLANT_STORE_TOKEN: fixed });
 
-function send(token: string, body: string | object, to = server): Promise<Response> {
-  return create(to.plantsUrl, body, { Authorization: `Bearer ${token}` });
+function send(token: string, body: string | object): Promise<Response> {
+  return create(server.plantsUrl, body, { Authorization: `Bearer ${token}` });
 }
 
 /** Asks until the threads, which report once a second, have counted so many. */
-async function metricsAfter(creates: number, refused: number, { opsUrl } = server) {
+async function metricsAfter(creates: number, refused: number) {
   const sumOf = (body: string, metric: string) =>
     [...body.matchAll(new RegExp(`^plant_store_token_${metric}_total.* ([0-9]+)$`, 'gm'))]
       .map(([, count]) => Number(count))
       .reduce((sum, count) => sum + count, 0);
   return until(
-    async () => (await fetch(`${opsUrl}metrics`)).text(),
+    async () => (await fetch(`${server.opsUrl}metrics`)).text(),
     (body) => sumOf(body, 'creates') === creates && sumOf(body, 'refusals') === refused,
   );
 }
@@ -85,22 +96,8 @@ test('metrics tell what became of the requests of each token, over all threads',
   assert.deepEqual(linesOf(body, 'expires_seconds', 'busy'), []);
 });
 
-test('metrics tell the end of an old secret only if it was used after its rotation', async (t) => {
-  const path = await storePath(t);
-  for (const name of ['switched', 'late']) {
-    await storedToken(path, name);
-    const { code } = await runHere(['token', 'rotate', name, '--store', `sqlite:${path}`]);
-    assert.equal(code, 0);
-  }
-  const used = (name: string, seconds: number) =>
-    alterStore(
-      path,
-      `UPDATE tokens SET last_used_at = rotated_at + ${seconds * 1_000} WHERE name = '${name}' AND rotated_at IS NOT NULL`,
-    );
-  used('switched', -1);
-  used('late', 60);
-  const { opsUrl } = await startServer(t, path, oneThread);
-  const body = await (await fetch(`${opsUrl}metrics`)).text();
+test('metrics tell the end of an old secret only if it was used after its rotation', async () => {
+  const body = await metricsAfter(9, 8);
   const secondsOf = (metric: string, token: string) =>
     Number(linesOf(body, `old_secret_${metric}_seconds`, token)[0]?.split(' ')[1]);
   const graceSeconds = secondsOf('expires', 'late') - secondsOf('last_used', 'late') + 60;
@@ -108,16 +105,13 @@ test('metrics tell the end of an old secret only if it was used after its rotati
   assert.deepEqual(linesOf(body, 'old_secret_expires_seconds', 'switched'), []);
 });
 
-test('metrics tell what became of the requests of a subject, whatever token it has', async (t) => {
-  const provider = await startProvider(t, [await makeKey('key')]);
-  const rules = ['--jwt-issuer', provider.issuer, '--jwt-audience', audience];
-  const other = await startServer(t, await storePath(t), [...oneThread, ...rules]);
+test('metrics tell what became of the requests of a subject, whatever token it has', async () => {
   const sendAs = async (body: object | string) =>
-    (await send(await provider.token('gardener'), body, other)).status;
-  for (const id of [1, 2]) assert.equal(await sendAs({ id, name: 'Fir' }), 200);
+    (await send(await provider.token('gardener'), body)).status;
+  for (const id of [101, 102]) assert.equal(await sendAs({ id, name: 'Fir' }), 200);
   assert.equal(await sendAs('{'), 400);
   const name = `${provider.issuer} gardener`;
-  const body = await metricsAfter(2, 1, other);
+  const body = await metricsAfter(9 + 2, 8 + 1);
   assert.deepEqual(linesOf(body, 'creates_total', name)[0], ',outcome="created"} 2');
   assert.deepEqual(linesOf(body, 'refusals_total', name), [',code="40000"} 1']);
 });

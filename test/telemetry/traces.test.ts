@@ -72,14 +72,6 @@ test('a refused create ends its span with the code, and without a valid token th
   await server.logged((log) => log.includes(`"trace_id":"${unknown.traceId}"`));
 });
 
-test('the last spans are sent when the service stops', async (t) => {
-  const stopping = await startServer(t, await storePath(t), exporting);
-  const { traceId, header } = newParent();
-  await create(stopping.plantsUrl, newPlant(), header);
-  assert.equal(await stopping.stop(), 0);
-  assert.equal((await collector.spansOf(traceId, 0)).size, 4);
-});
-
 test('a collector that is away slows no create and no stop, and the log says so', async (t) => {
   const endpoint = `http://127.0.0.1:${await freePort()}`;
   const args = [...oneThread, '--otlp-endpoint', endpoint];
@@ -92,4 +84,11 @@ test('a collector that is away slows no create and no stop, and the log says so'
   assert.equal((await create(alone.plantsUrl, newPlant(), newParent().header)).status, 200);
   assert.equal((await fetch(`${alone.opsUrl}readyz`)).status, 200);
   assert.equal(await alone.stop(), 0);
+});
+
+test('the last spans are sent when the service stops', async () => {
+  const { traceId, header } = newParent();
+  await create(server.plantsUrl, newPlant(), header);
+  assert.equal(await server.stop(), 0);
+  assert.equal((await collector.spansOf(traceId, 0)).size, 4);
 });

@@ -1,7 +1,7 @@
 import { numberText } from '../../quantity-text.ts';
 import type { Terminal } from '../command.ts';
 
-/** Prints figures, a line each, or all as one line of JSON behind what they are of. */
+/** Prints a line for each figure, or one line of JSON that begins with the members of `of`. */
 export function printFigures(
   of: object,
   figures: object,

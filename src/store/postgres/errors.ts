@@ -24,11 +24,11 @@ export const LOCK_NOT_AVAILABLE = '55P03';
 const madeByOthers = new Set(['23505', '42P06', '42P07', '42710', 'XX000']);
 
 /**
- * Classes of what befalls a statement whatever its plants are: the connection, the transaction,
- * others, the machine.
+ * Classes of errors whose cause is not a plant: the connection, the transaction, another session, or
+ * the machine.
  */
 const notOfPlants = new Set(['08', '25', '40', '53', '55', '57', '58', 'F0', 'XX']);
-/** Those of them that a function of the operator meets by what it does itself, such as NOWAIT. */
+/** Of these, the classes that a function of the operator may cause by itself, as with NOWAIT. */
 const ofFunctions = new Set(['08', '55', 'XX']);
 
 /**

@@ -5,7 +5,8 @@ import { inTransaction } from './transaction.ts';
 export async function runSteps<T>(query: Query, steps: Steps<T>): Promise<T> {
   let next = steps.next();
   while (!next.done) {
-    const { text, values, isExact } = next.value;
+    const { texts, values, isExact } = next.value;
+    const text = texts.reduce((before, after, number) => `${before}$${number}${after}`);
     const { rows, fields, rowCount } = await query(text, values);
     const named = (row: unknown[]) =>
       Object.fromEntries(fields.map(({ name }, index) => [name, plain(row[index])]));

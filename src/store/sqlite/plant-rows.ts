@@ -14,11 +14,11 @@ import {
 import type { Place, Window } from '../plant-search.ts';
 import type { PlantFilter, PlantMatch } from '../plants.ts';
 import { raw, type Statement, sql } from '../tables/steps.ts';
-import { prepared, runSteps } from './steps.ts';
+import { runSteps } from './steps.ts';
 
 /** Rows are arrays, which come fastest. An integer is a bigint. */
-export function rowsOf<Row>(db: DatabaseSync, { text, values }: Statement): Iterable<Row> {
-  const select = prepared(db, text);
+export function rowsOf<Row>(db: DatabaseSync, { texts, values }: Statement): Iterable<Row> {
+  const select = db.prepare(texts.join('?'));
   select.setReadBigInts(true);
   select.setReturnArrays(true);
   return select.iterate(...values) as Iterable<unknown> as Iterable<Row>;

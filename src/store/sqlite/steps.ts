@@ -1,4 +1,4 @@
-import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
 import type { Result, Statement, Steps } from '../tables/steps.ts';
 
 export function runSteps<T>(db: DatabaseSync, steps: Steps<T>): T {
@@ -7,17 +7,12 @@ export function runSteps<T>(db: DatabaseSync, steps: Steps<T>): T {
   return next.value;
 }
 
-function resultOf(db: DatabaseSync, { text, values, isExact }: Statement): Result {
-  const statement = prepared(db, text);
+function resultOf(db: DatabaseSync, { texts, values, isExact }: Statement): Result {
+  const statement = db.prepare(texts.join('?'));
   if (statement.columns().length === 0)
     return { rows: [], changes: Number(statement.run(...values).changes) };
   statement.setReadBigInts(isExact === true);
   statement.setReturnArrays(isExact === true);
   const rows = statement.all(...values);
   return { rows, changes: rows.length };
-}
-
-/** In SQLite, `$1` is a name, and `?1` a number. */
-export function prepared(db: DatabaseSync, text: string): StatementSync {
-  return db.prepare(text.replaceAll('$', '?'));
 }

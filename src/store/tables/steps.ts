@@ -2,12 +2,14 @@ import { limits } from '../../limits.ts';
 
 /*
  * The statements of the small tables, written once for both engines. A generator yields them one by
- * one, and gets what each has returned. SQLite runs it at once, PostgreSQL waits for each reply.
+ * one, and gets what each has returned. SQLite runs it at once, PostgreSQL waits for each reply. A
+ * value is `?` in SQLite, and `$1` in PostgreSQL.
  */
 
-/** A statement, or a part of one. `$1` stands for the first value. */
+/** A statement, or a part of one. */
 export interface Statement {
-  readonly text: string;
+  /** The texts around the values: one more than there are values. */
+  readonly texts: readonly string[];
   readonly values: readonly Value[];
   /** Whether each row is an array, in which a whole number is a bigint. */
   readonly isExact?: boolean;
@@ -25,58 +27,54 @@ export interface Result {
 export type Row = Readonly<Record<string, unknown>>;
 export type Steps<T> = Generator<Statement, T, Result>;
 
-/** Puts a statement together from values and other parts, whose values get new numbers. */
+/** Puts a statement together from texts, values and other parts. */
 export function sql(
-  texts: readonly string[],
+  [first = '', ...others]: readonly string[],
   ...parts: readonly (Value | undefined | Statement)[]
 ): Statement {
-  let text = texts[0] as string;
+  const texts = [first];
   const values: Value[] = [];
   for (const [index, part] of parts.entries()) {
-    const { length } = values;
     if (isPart(part)) {
-      text += part.text.replaceAll(/\$(\d+)/g, (_, number) => `$${Number(number) + length}`);
+      texts.push(`${texts.pop()}${part.texts[0]}`, ...part.texts.slice(1));
       values.push(...part.values);
     } else {
-      text += `$${length + 1}`;
+      texts.push('');
       values.push(part ?? null);
     }
-    text += texts[index + 1];
+    texts.push(`${texts.pop()}${others[index]}`);
   }
-  return { text, values };
+  return { texts, values };
 }
 
 /** A part of a statement without values. */
 export function raw(text: string): Statement {
-  return { text, values: [] };
+  return { texts: [text], values: [] };
 }
 
+/** @param parts at least one */
 export function joined(parts: readonly Statement[], separator: string): Statement {
   return sql(['', ...parts.slice(1).map(() => separator), ''], ...parts);
 }
 
 function isPart(part: Value | undefined | Statement): part is Statement {
-  return typeof part === 'object' && part !== null && 'text' in part;
+  return typeof part === 'object' && part !== null && 'texts' in part;
 }
 
 /**
  * Runs a statement for many rows, up to `limits.store.statementRows` at a time.
  *
- * @param statementFor the statement around `($1, $2), ($3, $4)`
+ * @param statementFor the statement around the rows, such as `(1, 2), (3, 4)`
+ * @param all the values of each row
  */
 export function* runForAll(
   statementFor: (rows: Statement) => Statement,
-  all: readonly (readonly Statement[])[],
+  all: readonly Statement[],
 ): Steps<void> {
   const { statementRows } = limits.store;
   for (let start = 0; start < all.length; start += statementRows) {
     const some = all.slice(start, start + statementRows);
-    yield statementFor(
-      joined(
-        some.map((row) => sql`(${joined(row, ', ')})`),
-        ', ',
-      ),
-    );
+    yield statementFor(sql`(${joined(some, '), (')})`);
   }
 }
 

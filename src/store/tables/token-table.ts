@@ -164,7 +164,7 @@ export const tokenChanges = {
     if (!('ids' in merged)) return merged;
     yield* runForAll(
       (rows) => sql`DELETE FROM tokens WHERE id IN (VALUES ${rows})`,
-      merged.written.map(({ id }) => [bigint(id)]),
+      merged.written.map(({ id }) => bigint(id)),
     );
     yield* insert(merged.written);
     return { ids: merged.ids };
@@ -194,7 +194,7 @@ export const tokenChanges = {
     yield* runForAll(
       (rows) => sql`UPDATE tokens SET last_used_at = column2 FROM (VALUES ${rows}) AS used
         WHERE tokens.id = column1 AND ${isLaterUse(raw('column2'))}`,
-      uses.map(({ id, atMs }) => [bigint(id), bigint(atMs)]),
+      uses.map(({ id, atMs }) => sql`CAST(${id} AS bigint), CAST(${atMs} AS bigint)`),
     );
   },
 };
@@ -230,10 +230,10 @@ function insert(tokens: readonly NewRow[]): Steps<void> {
   const names = raw([...Object.values(columns), 'rate_per_day', 'burst'].join(', '));
   return runForAll(
     (rows) => sql`INSERT INTO tokens (${names}) VALUES ${rows}`,
-    tokens.map(({ rate, ...token }) => [
-      ...fields.map((field) => sql`${token[field]}`),
-      sql`${rate?.perDay}, ${rate?.burst}`,
-    ]),
+    tokens.map(({ rate, ...token }) => {
+      const values = fields.map((field) => sql`${token[field]}`);
+      return sql`${joined(values, ', ')}, ${rate?.perDay}, ${rate?.burst}`;
+    }),
   );
 }
 

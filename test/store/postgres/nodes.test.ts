@@ -22,7 +22,7 @@ const database = await startPostgres({ after }, { log_lock_waits: 'on', deadlock
 const url = await database.makeDatabase();
 // However slow the machine is, none gives up a create.
 const flags = [...oneThread, '--commit-timeout', '60s'];
-const nodes = await Promise.all([1, 2, 3, 4].map(() => startServer({ after }, url, flags)));
+const nodes = await Promise.all([1, 2].map(() => startServer({ after }, url, flags)));
 
 /** Locks an id by a transaction of another program, until the transaction ends. */
 async function holdId(t: TestContext, url: string, id: number): Promise<pg.Client> {
@@ -40,7 +40,7 @@ function waiting(transactions: number): string {
   return `SELECT FROM pg_stat_activity WHERE ${inserts} HAVING count(*) >= ${transactions}`;
 }
 
-test('four nodes that are sent the same ids in different orders never lock each other out, and one plant has each id', async (t) => {
+test('two nodes that are sent the same ids in different orders never lock each other out, and one plant has each id', async (t) => {
   const statuses: Record<number, number> = {};
   const acknowledged = new Map<string, string>();
   const send = async (id: number, node: number): Promise<void> => {
@@ -57,12 +57,7 @@ test('four nodes that are sent the same ids in different orders never lock each 
   for (let round = 0; round < 2; round += 1) {
     const holder = await holdId(t, url, 90 * round + 45);
     const ids = Array.from({ length: 90 }, (_, index) => 90 * round + index);
-    const orders = [
-      ids,
-      ids.toReversed(),
-      ids.toSorted((a, b) => (a % 17) - (b % 17)),
-      ids.toSorted((a, b) => (b % 13) - (a % 13)),
-    ];
+    const orders = [ids, ids.toSorted((a, b) => (b % 13) - (a % 13))];
     const sent = orders.flatMap((order, node) => order.map((id) => send(id, node)));
     // So that they do meet: until then, all that has come to a node gathers behind what waits.
     await untilRow(database, waiting(nodes.length));
@@ -70,7 +65,7 @@ test('four nodes that are sent the same ids in different orders never lock each 
     await Promise.all(sent);
   }
 
-  assert.deepEqual(statuses, { 200: 60 + 4 * 120, 400: 3 * 60 });
+  assert.deepEqual(statuses, { 200: 60 + 2 * 120, 400: 60 });
   const stored = await plantsIn(url);
   assert.equal(stored.size, 180);
   for (const { id, name } of stored.values()) assert.equal(acknowledged.get(id), name);

@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { diagnose } from '../../helpers/diagnosis.ts';
+import { until } from '../../helpers/pause.ts';
 import { startPostgres } from '../../helpers/postgres.ts';
 import {
   create,
@@ -81,13 +82,17 @@ for (const [what, [setting, bad, good, says]] of Object.entries(changes)) {
   test(`a running service takes no plants once its database ${what}, and does again when that is mended`, {
     timeout: 120_000,
   }, async (t) => {
-    const { plantsUrl, opsUrl, logged } = await startServer(t, await server.makeDatabase());
+    const { plantsUrl, opsUrl, logged } = await startServer(
+      t,
+      await server.makeDatabase(),
+      oneThread,
+    );
     const isReady = async () => (await fetch(`${opsUrl}readyz`)).ok;
     assert.equal((await create(plantsUrl, { id: 1, name: 'Alder' })).status, 200);
     await server.set(setting, bad);
     try {
       // No create has told of it: the heartbeat has.
-      while (await isReady());
+      await until(isReady, (ready) => !ready);
       const reply = await create(plantsUrl, { id: 2, name: 'Birch' });
       assert.equal(((await reply.json()) as { error: number }).error, 50301);
       assert.equal(reply.status, 503);
@@ -95,7 +100,7 @@ for (const [what, [setting, bad, good, says]] of Object.entries(changes)) {
     } finally {
       await server.set(setting, good);
     }
-    while (!(await isReady()));
+    await until(isReady, Boolean);
     await createdAtLast(plantsUrl, { id: 2, name: 'Birch' });
   });
 }

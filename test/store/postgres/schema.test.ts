@@ -59,48 +59,45 @@ test('tables that an operator has made for the store are taken, with columns tha
   await makeStore(url);
 });
 
-const partitions = {
-  HASH: ['FOR VALUES WITH (MODULUS 2, REMAINDER 0)', 'FOR VALUES WITH (MODULUS 2, REMAINDER 1)'],
-  RANGE: ['FOR VALUES FROM (MINVALUE) TO (50)', 'DEFAULT'],
-};
-
-for (const [method, parts] of Object.entries(partitions)) {
-  test(`a table of plants with partitions by ${method} of id serves, is counted, listed, measured, backed up and copied`, async (t) => {
-    const url = await server.makeDatabase();
-    const made = `CREATE TABLE plants (${whole}, PRIMARY KEY (id)) PARTITION BY ${method} (id)`;
-    const tables = parts.map((part, at) => `CREATE TABLE plants_${at} PARTITION OF plants ${part}`);
-    await server.query([made, ...tables].join(';'), nameOfDatabase(url));
-    const { plantsUrl, opsUrl } = await startServer(t, url, oneThread);
-    await done('import', commonPlants, ...on(url));
-    const status = async (plant: object) => (await create(plantsUrl, plant)).status;
-    const oak = { id: -1, name: 'Oak' };
-    const replies = [
-      await status(oak),
-      await status(oak),
-      await status({ ...oak, tag: 'Quercus' }),
-    ];
-    assert.deepEqual(replies, [200, 200, 400]);
-
-    const newest = await doneRecords('plants', 'list', '--newest', '--limit', '1', ...on(url));
-    assert.equal(newest[0]?.id, -1);
-    const ids = (await doneRecords('plants', 'list', '--limit', 'none', ...on(url))).map(
-      ({ id }) => id,
-    );
-    assert.deepEqual(ids, [-1, ...Array.from({ length: 100 }, (_, index) => index + 1)]);
-    assert.deepEqual(await doneJson('plants', 'count', '--name-contains', 'ALDER', ...on(url)), {
-      plants: 8,
-    });
-    const metrics = await (await fetch(`${opsUrl}metrics`)).text();
-    assert(Number(/^plant_store_database_bytes (.*)$/m.exec(metrics)?.[1]) > 65_536, metrics);
-
-    const folder = await temporaryFolder(t);
-    await done('backup', join(folder, 'backup.db'), ...on(url));
-    const other = `sqlite:${join(folder, 'plants.db')}`;
-    assert.equal((await doneJson('copy', url, other)).created, 101);
-    assert.equal((await doneJson('copy', other, url)).same, 101);
-    await done('doctor', ...on(url));
-  });
+/** An empty table of plants with these partitions. */
+async function partitioned(method: string, ...parts: readonly string[]): Promise<string> {
+  const url = await server.makeDatabase();
+  const made = `CREATE TABLE plants (${whole}, PRIMARY KEY (id)) PARTITION BY ${method} (id)`;
+  const tables = parts.map((part, at) => `CREATE TABLE plants_${at} PARTITION OF plants ${part}`);
+  await server.query([made, ...tables].join(';'), nameOfDatabase(url));
+  return url;
 }
+
+test('a table of plants with partitions serves, is counted, listed, measured, backed up and copied', async (t) => {
+  await makeStore(await partitioned('RANGE', 'FOR VALUES FROM (MINVALUE) TO (50)', 'DEFAULT'));
+  const half = (rest: number) => `FOR VALUES WITH (MODULUS 2, REMAINDER ${rest})`;
+  const url = await partitioned('HASH', half(0), half(1));
+  const { plantsUrl, opsUrl } = await startServer(t, url, oneThread);
+  await done('import', commonPlants, ...on(url));
+  const status = async (plant: object) => (await create(plantsUrl, plant)).status;
+  const oak = { id: -1, name: 'Oak' };
+  const replies = [await status(oak), await status(oak), await status({ ...oak, tag: 'Quercus' })];
+  assert.deepEqual(replies, [200, 200, 400]);
+
+  const newest = await doneRecords('plants', 'list', '--newest', '--limit', '1', ...on(url));
+  assert.equal(newest[0]?.id, -1);
+  const ids = (await doneRecords('plants', 'list', '--limit', 'none', ...on(url))).map(
+    ({ id }) => id,
+  );
+  assert.deepEqual(ids, [-1, ...Array.from({ length: 100 }, (_, index) => index + 1)]);
+  assert.deepEqual(await doneJson('plants', 'count', '--name-contains', 'ALDER', ...on(url)), {
+    plants: 8,
+  });
+  const metrics = await (await fetch(`${opsUrl}metrics`)).text();
+  assert(Number(/^plant_store_database_bytes (.*)$/m.exec(metrics)?.[1]) > 65_536, metrics);
+
+  const folder = await temporaryFolder(t);
+  await done('backup', join(folder, 'backup.db'), ...on(url));
+  const other = `sqlite:${join(folder, 'plants.db')}`;
+  assert.equal((await doneJson('copy', url, other)).created, 101);
+  assert.equal((await doneJson('copy', other, url)).same, 101);
+  await done('doctor', ...on(url));
+});
 
 const changes: Record<string, [statement: string, says: RegExp]> = {
   'by a table that was dropped': ['DROP TABLE sessions', /sessions .*it lacks hash bytea/],

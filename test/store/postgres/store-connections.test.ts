@@ -7,6 +7,7 @@ import { openConnector } from '../../../src/store/postgres/connector.ts';
 import { openPool, type Pool } from '../../../src/store/postgres/pool.ts';
 import { joinPostgresStore, openPostgresStore } from '../../../src/store/postgres/store.ts';
 import type { Query } from '../../../src/store/postgres/transaction.ts';
+import { until } from '../../helpers/pause.ts';
 import { nameOfDatabase, startPostgres } from '../../helpers/postgres.ts';
 import { locationOf, withinMs } from '../../helpers/postgres-connection.ts';
 import { skipVisibly } from '../../helpers/skips.ts';
@@ -80,7 +81,10 @@ test('a connection that has not been needed for a time is closed', async (t) => 
   const needed = await processOf(pool);
   t.mock.timers.tick(limits.postgres.connectionIdleMs);
   const open = `SELECT pid FROM pg_stat_activity WHERE pid IN (${both})`;
-  while ((await server.query(open)).length > 1);
+  await until(
+    () => server.query(open),
+    ({ length }) => length === 1,
+  );
   assert.deepEqual(await server.query(open), [{ pid: needed }]);
 });
 
@@ -92,9 +96,11 @@ test('another connection takes the place of an old one, before work needs the ne
   t.mock.method(performance, 'now', () => now() + limits.postgres.connectionAgeMs);
   assert.equal(await processOf(pool), first);
   const open = "SELECT pid FROM pg_stat_activity WHERE application_name = 'aged'";
-  let [found] = await server.query(open);
-  while (found === undefined || found['pid'] === first) [found] = await server.query(open);
-  assert.equal(await processOf(pool), found['pid']);
+  const [found] = await until(
+    () => server.query(open),
+    ([one]) => one !== undefined && one['pid'] !== first,
+  );
+  assert.equal(await processOf(pool), found?.['pid']);
 });
 
 test('a statement is sent again after a reset that came before', async (t) => {

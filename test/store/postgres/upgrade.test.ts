@@ -88,7 +88,7 @@ test('a role that does not own the tables is told how the owner upgrades them, a
     await database.query(statement, name);
   const asVisitor = new URL(url);
   asVisitor.username = 'visitor';
-  const { code, stderr } = await runProgram(['serve', '--port', '0', '--store', `${asVisitor}`]);
+  const { code, stderr } = await runHere(['serve', '--port', '0', '--store', `${asVisitor}`]);
   assert.equal(code, 1);
   assert.match(
     stderr,
