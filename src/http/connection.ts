@@ -29,7 +29,6 @@ export interface ConnectionOptions {
 export class Connection implements Member {
   readonly network: string;
   account: number | undefined;
-  private readonly listener: ListenerState;
   private readonly options: ConnectionOptions;
   private readonly socket: Socket;
   /** The TCP connection: below TLS, or `socket` itself. */
@@ -53,7 +52,6 @@ export class Connection implements Member {
     this.socket = socket;
     this.below = below;
     this.options = options;
-    this.listener = listener;
     const onReady = (exchange: Exchange) => this.noteReady(exchange);
     this.replies = new Replies(socket, listener, counters.pipelinedRequests, onReady);
     this.deadlines = new Deadlines(listener, idleMs);
@@ -123,7 +121,7 @@ export class Connection implements Member {
     if (fault) return this.refuse(fault);
     if (this.reader.isBlank) return false;
     if (this.replies.isCrowded) return this.holdBack();
-    const head = this.reader.readHead(this.listener.heads);
+    const head = this.reader.readHead(this.options.listener.heads);
     if (head instanceof Refusal) return this.refuse(head);
     if (head) return this.begin(head);
     this.deadlines.limitRequest(limits.http.headersMs);
@@ -141,7 +139,8 @@ export class Connection implements Member {
     const exchange = this.expect(head);
     if (!head.keepsAlive) this.replies.last = exchange;
     exchange.isReceived = head.framing === 0;
-    const refusal = head.fault ?? (this.listener.phase === 'refusing' ? shuttingDown : undefined);
+    const refusal =
+      head.fault ?? (this.options.listener.phase === 'refusing' ? shuttingDown : undefined);
     const handling = catchDefect(exchange, () =>
       refusal ? sendRefusal(exchange, refusal) : this.options.handle(exchange, head),
     );
@@ -264,7 +263,7 @@ export class Connection implements Member {
 
   /** Sends the replies that are next in line, and then reads on if reading had to wait for them. */
   private sendReplies(): void {
-    this.replies.send(this.listener.phase !== 'open' && this.reader.isBlank);
+    this.replies.send(this.options.listener.phase !== 'open' && this.reader.isBlank);
     if (this.arriving?.exchange.isOver) this.deadlines.limitDiscard(limits.http.lingerMs);
     if (this.replies.isFinished) return this.linger();
     if (this.hasNoRequest) return this.becomeIdle();
@@ -285,7 +284,7 @@ export class Connection implements Member {
   }
 
   private becomeIdle(): void {
-    if (this.reader.isEnded || this.listener.phase === 'refusing') return this.linger();
+    if (this.reader.isEnded || this.options.listener.phase === 'refusing') return this.linger();
     if (!this.socket.writableNeedDrain) this.deadlines.limitIdle(this.options.idleMs);
   }
 
@@ -301,7 +300,8 @@ export class Connection implements Member {
     this.deadlines.lift();
     const { requestMs, lingerMs } = limits.http;
     // A slow client may still read a large reply, and would lose it to the reset. A stop is brief.
-    const ms = this.mayLeaveReplies && this.listener.phase === 'open' ? requestMs : lingerMs;
+    const ms =
+      this.mayLeaveReplies && this.options.listener.phase === 'open' ? requestMs : lingerMs;
     // The time begins when the replies have been sent.
     this.socket.end(() => {
       this.isEndSent = true;

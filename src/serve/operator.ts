@@ -68,7 +68,7 @@ export async function openOperator(options: OperatorOptions) {
     };
   }
   let phase: Phase = 'starting';
-  const sources = observe(options, heartbeat, () => phase, starting);
+  const sources = openSources(options, heartbeat, () => phase, starting);
   const listener = await listenForOperators({
     ...config,
     opsPort,
@@ -129,7 +129,8 @@ function inForce(opsPort: string, { config, httpThreads }: OperatorOptions): rea
   });
 }
 
-function observe(
+/** What health, metrics and the console show, each from its source. */
+function openSources(
   options: OperatorOptions,
   heartbeat: Heartbeat,
   phase: () => Phase,

@@ -1,6 +1,5 @@
 import type { ProblemName } from '../contract/problems.ts';
 import type { CreateObserver } from '../create/observer.ts';
-import type { Exchange } from '../http/exchange.ts';
 import type { Transaction } from '../store/commit-queue.ts';
 import type { Settlement } from '../store/plants.ts';
 import {
@@ -46,10 +45,3 @@ function outcomeOf(settlement: Settlement): Outcome {
   if (typeof settlement === 'string') return settlement;
   return settlement.failure === 'refused' ? 'refused' : 'failed';
 }
-
-/** Makes the observer of a create that is traced; undefined for any other. */
-export type ObserveTraced = (
-  exchange: Exchange,
-  tally: Tally,
-  measures: HttpThreadMeasures,
-) => ObservedCreate | undefined;

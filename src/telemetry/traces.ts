@@ -27,6 +27,7 @@ import {
 } from '@opentelemetry/sdk-trace-base';
 import { type ProblemName, problems } from '../contract/problems.ts';
 import type { CreateObserver } from '../create/observer.ts';
+import type { Exchange } from '../http/exchange.ts';
 import { limits } from '../limits.ts';
 import { version } from '../program.ts';
 import type { Transaction } from '../store/commit-queue.ts';
@@ -35,7 +36,7 @@ import type { StoreLocation } from '../store/location.ts';
 import type { Settlement } from '../store/plants.ts';
 import type { Tally } from '../tokens/tally.ts';
 import type { Log } from './log.ts';
-import { type HttpThreadMeasures, ObservedCreate, type ObserveTraced } from './observer.ts';
+import { type HttpThreadMeasures, ObservedCreate } from './observer.ts';
 
 export interface TracedService {
   readonly basePath: string;
@@ -47,11 +48,7 @@ export interface TracedService {
  * Exports the traces of creates whose clients have sampled them. OpenTelemetry's own variables,
  * such as OTEL_EXPORTER_OTLP_HEADERS and OTEL_RESOURCE_ATTRIBUTES, say the rest.
  */
-export function openTraces(
-  url: string,
-  { basePath, tls, store }: TracedService,
-  log: Log,
-): AsyncDisposable & { readonly observeTraced: ObserveTraced } {
+export function openTraces(url: string, { basePath, tls, store }: TracedService, log: Log) {
   const warn = (message: string) => log.warn({ reason: message }, 'spans cannot be exported');
   const silent = () => undefined;
   const logger = { error: warn, warn, info: silent, debug: silent, verbose: silent };
@@ -81,7 +78,8 @@ export function openTraces(
     'db.collection.name': 'plants',
   };
   return {
-    observeTraced(exchange, tally, measures) {
+    /** @returns undefined for a create that is not traced */
+    observeTraced(exchange: Exchange, tally: Tally, measures: HttpThreadMeasures) {
       const parent = parentOf(exchange.label);
       if (parent === undefined) return undefined;
       const options = { kind: SpanKind.SERVER, attributes: request };
@@ -116,18 +114,14 @@ interface TraceOptions {
 
 /** A create whose span has the children `receive`, `wait` and `commit`. */
 class TracedCreate extends ObservedCreate implements CreateObserver {
-  private readonly tracer: Tracer;
-  private readonly span: Span;
-  private readonly commit: Attributes;
+  private readonly options: TraceOptions;
   private readonly startedAtMs = Date.now();
   private queuedAtMs: number | undefined;
   private isClientGone = false;
 
   constructor(tally: Tally, measures: HttpThreadMeasures, options: TraceOptions) {
     super(tally, measures);
-    this.tracer = options.tracer;
-    this.span = options.span;
-    this.commit = options.commit;
+    this.options = options;
   }
 
   received(): void {
@@ -144,7 +138,7 @@ class TracedCreate extends ObservedCreate implements CreateObserver {
     const ranMs = transaction === undefined ? 0 : performance.now() - transaction.startedMs;
     this.child('wait', this.queuedAtMs ?? nowMs - ranMs).end(nowMs - ranMs);
     if (transaction !== undefined) {
-      const attributes: Attributes = { ...this.commit };
+      const attributes: Attributes = { ...this.options.commit };
       // Only for several, by the conventions.
       if (transaction.plants.length > 1)
         attributes['db.operation.batch.size'] = transaction.plants.length;
@@ -161,7 +155,7 @@ class TracedCreate extends ObservedCreate implements CreateObserver {
   override refused(problem: ProblemName): void {
     super.refused(problem);
     const { code, status } = problems[problem];
-    this.span.setAttribute('plant_store.error.code', code);
+    this.options.span.setAttribute('plant_store.error.code', code);
     this.end(status);
   }
 
@@ -172,16 +166,16 @@ class TracedCreate extends ObservedCreate implements CreateObserver {
   }
 
   private end(status: number): void {
-    this.span.setAttribute('http.response.status_code', status);
+    this.options.span.setAttribute('http.response.status_code', status);
     // A mistake of the client is no error of the service (semantic conventions for HTTP).
-    if (status >= 500) fail(this.span, `${status}`);
-    this.span.end();
+    if (status >= 500) fail(this.options.span, `${status}`);
+    this.options.span.end();
   }
 
   private endWithoutReply(): void {
-    if (!this.span.isRecording()) return;
-    fail(this.span, 'client_closed');
-    this.span.end();
+    if (!this.options.span.isRecording()) return;
+    fail(this.options.span, 'client_closed');
+    this.options.span.end();
   }
 
   private child(
@@ -190,8 +184,8 @@ class TracedCreate extends ObservedCreate implements CreateObserver {
     kind = SpanKind.INTERNAL,
     attributes: Attributes = {},
   ): Span {
-    const parent = trace.setSpan(ROOT_CONTEXT, this.span);
-    return this.tracer.startSpan(name, { kind, startTime, attributes }, parent);
+    const parent = trace.setSpan(ROOT_CONTEXT, this.options.span);
+    return this.options.tracer.startSpan(name, { kind, startTime, attributes }, parent);
   }
 }
 

@@ -1,5 +1,8 @@
-import { readdirSync } from 'node:fs';
+import { mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { TestContext } from 'node:test';
 import { type Owner, storePath } from './program.ts';
+import { doneJson, on } from './run-here.ts';
 import { addToken, makeStore } from './store-file.ts';
 
 /** A store with the given number of plants and the token `my-app`. */
@@ -15,4 +18,27 @@ export function namesIn(folder: string): string[] {
   return readdirSync(folder)
     .filter((name) => !name.includes('.lock') && !name.endsWith('.db-sync'))
     .sort();
+}
+
+export const hourMs = 3_600_000;
+const rules = ['--keep', '2h:1h'];
+
+/** A store with plants, an empty folder for backups, and a clock that the test moves. */
+export async function newWorld(t: TestContext, plants = 5) {
+  const store = await newStore(t, plants);
+  const folder = join(dirname(store), 'backups');
+  mkdirSync(folder);
+  t.mock.timers.enable({ apis: ['Date'], now: Date.parse('2026-11-23T12:00:00Z') });
+  const backUp = (from = store, ...flags: string[]) => {
+    t.mock.timers.tick(hourMs);
+    return doneJson('backup', folder, ...rules, ...on(from), ...flags);
+  };
+  return { store, folder, backUp, tick: (ms: number) => t.mock.timers.tick(ms) };
+}
+
+export const backupsIn = (folder: string) =>
+  namesIn(folder).filter((name) => name.endsWith('Z.db'));
+
+export function lose(store: string): void {
+  for (const end of ['', '-wal', '-shm']) rmSync(store + end, { force: true });
 }

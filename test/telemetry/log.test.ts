@@ -15,6 +15,7 @@ import {
   besideOthers,
   commandLine,
   create,
+  oneThread,
   startServer,
   storePath,
   temporaryFolder,
@@ -28,7 +29,7 @@ interface UnwatchedServer {
   readonly opsUrl: string;
 }
 
-/** Starts a server that logs each refusal, and asks its probe whether it is ready. */
+/** Starts a server that logs each refusal and keeps few lines, and asks its probe whether it is ready. */
 async function startUnwatched(
   t: TestContext,
   store: string,
@@ -38,9 +39,9 @@ async function startUnwatched(
 ): Promise<UnwatchedServer> {
   const [port, opsPort] = [await freePort(), await freePort()];
   const ports = ['--port', `${port}`, '--ops-port', `${opsPort}`];
-  const flags = ['--store', `sqlite:${store}`, '--log-level', 'debug', '--http-threads', '2'];
+  const flags = ['--store', `sqlite:${store}`, '--log-level', 'debug', ...oneThread];
   const child = spawn(...commandLine('serve', ...ports, ...flags, ...args), {
-    env: { ...process.env, ...besideOthers, PLANT_STORE_TOKEN: token },
+    env: { ...process.env, ...besideOthers, ...withLimits({ service: { logLinesMax: 200 } }) },
     stdio: ['ignore', stdout, stderr],
   });
   t.after(() => child.kill('SIGKILL'));
@@ -108,7 +109,7 @@ const refusedInLog = (log: string) =>
   eventsIn(log).filter(({ msg }) => msg === 'request refused').length;
 
 /** More than a pipe and the service hold. */
-const manyLines = 4_000;
+const manyLines = 1_500;
 
 interface Reader {
   readonly stderr: number | 'pipe';

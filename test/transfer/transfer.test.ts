@@ -219,7 +219,7 @@ const foreignFiles: Readonly<
   'latin1.csv': [
     1,
     [],
-    /,"error":40000,.* not valid UTF-8 .*"iconv .*\.","excerpt":"1,Rosa \ufffdg/,
+    /,"error":40000,.* not valid UTF-8; .*"iconv .*\.","excerpt":"1,Rosa \ufffdg/,
   ],
   'array-not-ndjson.json': [1, [], /convert it with: jq -c '\.\[\]'$/m],
 };

@@ -4,14 +4,13 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { changesIn, killedAt } from '../../helpers/kill.ts';
 import { create, oneThread, startServer, temporaryFolder } from '../../helpers/program.ts';
-import { on } from '../../helpers/run-here.ts';
 
 for (const changes of [1, 4]) {
   test(`a server killed at its very first start, at change ${changes} of a file, starts on what is left and its first token is admitted`, async (t) => {
     const folder = join(await temporaryFolder(t), 'store');
     mkdirSync(folder);
     const store = join(folder, 'plants.db');
-    await killedAt(changesIn(folder, changes), ['serve', '--port', '0', ...on(store)]);
+    await killedAt(changesIn(folder, changes), store);
     assert(readdirSync(folder).length > 0, 'it was killed before it had begun');
 
     const { plantsUrl } = await startServer(t, store, oneThread, {});

@@ -1,20 +1,13 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { copyFileSync, existsSync, readdirSync, watch } from 'node:fs';
+import { copyFileSync, existsSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import {
-  create,
-  oneThread,
-  startProgram,
-  startServer,
-  storePath,
-  temporaryFolder,
-} from '../../helpers/program.ts';
-import { runHere } from '../../helpers/run-here.ts';
-import { alterStore, newStore, storedPlants } from '../../helpers/store-file.ts';
+import { changesIn, killedAt } from '../../helpers/kill.ts';
+import { oneThread, startServer, storePath, temporaryFolder } from '../../helpers/program.ts';
+import { done, doneJson, runHere } from '../../helpers/run-here.ts';
+import { alterStore, newStore, openStoreAt, storedPlants } from '../../helpers/store-file.ts';
 
 /** Stores that the releases themselves have made, with the digest that each has printed. */
 const releases = [
@@ -47,33 +40,37 @@ function backupsBeside(store: string): string[] {
 }
 
 for (const [version, schema, digest] of releases)
-  test(`a store that version ${version} has made is upgraded at the start, after a backup beside it that can be verified`, async (t) => {
+  test(`a store that version ${version} has made is upgraded, after a backup beside it that can be verified`, async (t) => {
     const store = await oldStore(t, version);
     const before = await plantsOf(t, version);
     // A name that 2.0.0 took.
     const name = version === '2.0.0' ? 'import (token)' : 'import';
     alterStore(store, `UPDATE tokens SET name = '${name}' WHERE name = 'old'`);
 
-    const { plantsUrl, stderr, stop } = await startServer(t, store, oneThread);
+    const named = ['--store', `sqlite:${store}`];
+    await done('upgrade', ...named);
 
-    assert.match(
-      stderr(),
-      /"the store is of an earlier version; making a backup".*"the store has been upgraded".*"ready"/s,
-    );
     assert.equal(schemaOf(store), 11);
     assert.deepEqual(storedPlants(store), before);
-    const named = ['--store', `sqlite:${store}`];
-    const newest = await runHere(['plants', 'list', '--newest', '--json', ...named]);
+    const newest = await done('plants', 'list', '--newest', '--json', ...named);
     assert.equal(newest.stdout.trimEnd().split('\n').length, before.length);
-    const greatest = '{"id":9223372036854775807,"name":"Größter","tag":"Ёлка 🌲"}';
-    assert.equal((await create(plantsUrl, greatest)).status, 200);
-    assert.equal((await create(plantsUrl, { id: 1, name: 'Another' })).status, 400);
-    assert.equal((await create(plantsUrl, { id: -77, name: 'New' })).status, 200);
-    const first = await runHere(['plants', 'list', '--newest', '--limit', '1', '--json', ...named]);
+    {
+      await using opened = await openStoreAt(store);
+      const plantWith = (id: bigint, name: string, tag?: string) => ({
+        id,
+        name,
+        tag,
+        createdBy: 0,
+      });
+      const greatest = plantWith(2n ** 63n - 1n, 'Größter', 'Ёлка 🌲');
+      const sent = [greatest, plantWith(1n, 'Another'), plantWith(-77n, 'New')];
+      assert.deepEqual(await opened.createPlants(sent), ['same', 'taken', 'created']);
+    }
+    const first = await done('plants', 'list', '--newest', '--limit', '1', '--json', ...named);
     assert.match(first.stdout, /^\{"id":-77,/);
-    const tokens = await runHere(['token', 'list', ...named]);
+    const tokens = await done('token', 'list', ...named);
     assert.match(tokens.stdout, /first-start.*greenhouse.*import \(token\).*revoked/s);
-    assert.equal((await runHere(['token', 'rotate', 'greenhouse', ...named])).code, 0);
+    await done('token', 'rotate', 'greenhouse', ...named);
 
     const [backup, ...more] = backupsBeside(store);
     assert(backup !== undefined && more.length === 0);
@@ -81,12 +78,10 @@ for (const [version, schema, digest] of releases)
     const verified = await runHere(['verify', backup]);
     assert.deepEqual([verified.code, /^digest +(.*)$/m.exec(verified.stdout)?.[1]], [0, digest]);
 
-    const identity = async () =>
-      JSON.parse((await runHere(['verify', '--json', ...named])).stdout).identity;
+    const identity = async () => (await doneJson('verify', ...named)).identity;
     const made = await identity();
     assert.match(made, /^[0-9a-f]{32}$/);
-    await stop();
-    await (await startServer(t, store, oneThread)).stop();
+    await (await openStoreAt(store)).close();
     assert.equal(await identity(), made);
     assert.deepEqual(backupsBeside(store), [backup]);
   });
@@ -104,16 +99,16 @@ test('a store that was made between two releases is refused by name, and stays a
 
 test('an upgrade that is killed after its backup is done again at the next start', async (t) => {
   const store = await oldStore(t);
-  const starting = startProgram(['serve', '--port', '0', '--store', `sqlite:${store}`]);
-  const watcher = watch(dirname(store), () => {
-    if (backupsBeside(store).length > 0) starting.kill('SIGKILL');
-  });
-  await once(starting, 'exit');
-  watcher.close();
-  assert.equal(starting.signalCode, 'SIGKILL');
+  const isBackedUp = changesIn(dirname(store), 1, () => backupsBeside(store).length > 0);
+  await killedAt(isBackedUp, store);
 
-  await (await startServer(t, store, oneThread)).stop();
+  const { stderr, stop } = await startServer(t, store, oneThread);
+  await stop();
 
+  assert.match(
+    stderr(),
+    /"the store is of an earlier version; making a backup".*"the store has been upgraded".*"ready"/s,
+  );
   assert.equal(schemaOf(store), 11);
   assert.deepEqual(storedPlants(store), await plantsOf(t));
   for (const backup of backupsBeside(store))

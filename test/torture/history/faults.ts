@@ -6,7 +6,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { changesIn, killedAt } from '../../helpers/kill.ts';
 import type { PostgresServer } from '../../helpers/postgres.ts';
 import type { RunningServer } from '../../helpers/program.ts';
-import { on } from '../../helpers/run-here.ts';
 import type { TcpProxy } from '../../helpers/tcp-proxy.ts';
 import type { Load } from './load.ts';
 
@@ -92,8 +91,7 @@ export const storeFaults: Readonly<Record<string, Fault<NodeSetting & { store: s
     const { nodes, load, startNode, store, upTo } = setting;
     await changesIn(dirname(store), 1 + upTo(300));
     await Promise.all(nodes.map((node) => node.stop('SIGKILL')));
-    const args = ['serve', '--port', '0', ...on(store)];
-    await killedAt(changesIn(dirname(store), 1 + upTo(6)), args);
+    await killedAt(changesIn(dirname(store), 1 + upTo(6)), store);
     for (const index of nodes.keys()) {
       const next = await startNode(index);
       nodes[index] = next;
