@@ -25,6 +25,11 @@ export function commandLine(...args: string[]): [string, string[]] {
   return installed ? [resolve(installed), args] : [process.execPath, [built ?? source, ...args]];
 }
 
+/** The same of the source, whose files code of a test may replace. */
+export function sourceLine(...args: string[]): [string, string[]] {
+  return [process.execPath, [source, ...args]];
+}
+
 /** Why a test is skipped that puts code into the program. */
 export const takesNoCode = installed ? 'only the source takes code of a test' : false;
 
