@@ -18,7 +18,7 @@ import { keepCreating } from '../helpers/load.ts';
 import { ask } from '../helpers/operators.ts';
 import { until } from '../helpers/pause.ts';
 import { oneThread, runProgram, startServer } from '../helpers/program.ts';
-import { done, doneJson, on, runHere } from '../helpers/run-here.ts';
+import { done, doneJson, on, refused, runHere } from '../helpers/run-here.ts';
 import { addPlants, alterStore, makeStore } from '../helpers/store-file.ts';
 
 /** Changes a manifest as an earlier version, or another machine, would have written it. */
@@ -195,4 +195,28 @@ test('the number of plants falls with a loss, and never under load', async (t) =
   await load.stop();
   alterStore(store, 'DELETE FROM plants WHERE id < 10000');
   await until(count, (plants) => plants < most);
+});
+
+test('the first token of a lost store is a trace, but beside another store; and --new-store never makes no store', async (t) => {
+  const { store } = await newWorld(t);
+  const first = join(dirname(store), 'first.db');
+  const serve = (store: string, ...flags: string[]) => [
+    'serve',
+    '--port',
+    '0',
+    ...on(store),
+    ...flags,
+  ];
+  await refused(
+    /there is no store at \S+first\.db, and --new-store never makes none/,
+    ...serve(first, '--new-store', 'never'),
+  );
+  const folder = join(dirname(store), 'data');
+  const other = join(folder, 'plants.db');
+  await (await startServer(t, other, oneThread, {})).stop();
+  const next = join(folder, 'next.db');
+  await (await startServer(t, next, oneThread)).stop();
+  lose(next);
+  lose(other);
+  await refused(/first-start\.token is its first token/, ...serve(other));
 });

@@ -7,13 +7,7 @@ import type { Overview, Readiness } from '../../src/ops/contract.ts';
 import { backupsIn, lose, newStore, newWorld } from '../helpers/backups.ts';
 import { ask, signIn } from '../helpers/operators.ts';
 import { until } from '../helpers/pause.ts';
-import {
-  create,
-  oneThread,
-  type RunningServer,
-  runProgram,
-  startServer,
-} from '../helpers/program.ts';
+import { create, oneThread, type RunningServer, startServer } from '../helpers/program.ts';
 import { done, doneJson, on, runHere } from '../helpers/run-here.ts';
 import { alterStore, makeStore, storedPlants } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
@@ -55,7 +49,7 @@ test('the backups of a store that was lost stay, whatever the next store backs u
 
 /** Starts a service that must refuse. */
 async function refusedStart(store: string, ...flags: string[]): Promise<string> {
-  const { code, stderr } = await runProgram(['serve', '--port', '0', ...on(store), ...flags]);
+  const { code, stderr } = await runHere(['serve', '--port', '0', ...on(store), ...flags]);
   assert.equal(code, 1, stderr);
   return stderr;
 }
@@ -74,6 +68,10 @@ test('a start makes no store beside traces of an earlier one, unless it is told 
     (await runHere(['doctor', ...on(store), ...backups])).stdout,
     /^error +schema +there is no store at \S+, and there was one/m,
   );
+  const firstToken = join(dirname(store), 'first-start.token');
+  writeFileSync(firstToken, '');
+  assert.match(await refusedStart(store), /first-start\.token is its first token/);
+  rmSync(firstToken);
   writeFileSync(store, '');
   assert.equal(await refusedStart(store, ...backups), says);
   writeFileSync(`${store}-wal`, 'frames');
@@ -94,23 +92,6 @@ test('a start makes no store beside traces of an earlier one, unless it is told 
   // The decision is noted once.
   assert.equal((await backUp()).warning, undefined);
   assert.equal((await backUp()).warning, undefined);
-});
-
-test('the first token of a lost store is a trace, but beside another store; and --new-store never makes no store', async (t) => {
-  const { store } = await newWorld(t);
-  const first = join(dirname(store), 'first.db');
-  assert.match(
-    await refusedStart(first, '--new-store', 'never'),
-    /there is no store at \S+first\.db, and --new-store never makes none/,
-  );
-  const folder = join(dirname(store), 'data');
-  const other = join(folder, 'plants.db');
-  await (await startServer(t, other, oneThread, {})).stop();
-  const next = join(folder, 'next.db');
-  await (await startServer(t, next, oneThread)).stop();
-  lose(next);
-  lose(other);
-  assert.match(await refusedStart(other), /first-start\.token is its first token/);
 });
 
 /** What an operator sees of a service with backups. */

@@ -31,7 +31,7 @@ export const rareHeartbeats: Changed = {
 export const smallLog: Changed = {
   sqlite: {
     ...{ checkpointPages: 10, readersEveryMs: 100 },
-    ...{ walBytesKept: 2 ** 18, walBytesMax: 2 ** 24 },
+    ...{ walBytesKept: 2 ** 18, walBytesMax: 2 ** 22 },
   },
 };
 
@@ -115,6 +115,17 @@ export async function assertNothingIsLost(
   assert.deepEqual(lost, []);
   for (const id of sent) assert.equal((await create(again.plantsUrl, plant(id))).status, 200);
   assert.deepEqual(storedIds(store), sent);
+}
+
+/** An HTTP thread ends, of the given kind of sabotage, while clients create plants. */
+export async function assertEndsWithThread(owner: Owner, kind: string): Promise<void> {
+  const server = await startSabotaged(owner, kind, '--http-threads', '2');
+  server.sabotage();
+  const clients = Array.from({ length: 8 }, async (_, client) => {
+    for (;;) await create(server.plantsUrl, plant(2 + client));
+  });
+  await Promise.allSettled(clients);
+  await assertEndsByItself(server, /an HTTP thread has ended|a thread has ended during a/);
 }
 
 /** Creates plants until the server ends of what it was told to be. Nothing acknowledged is lost. */

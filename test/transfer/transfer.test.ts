@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
   existsSync,
@@ -12,26 +11,16 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { mounted } from '../helpers/mounts.ts';
-import { nameIn } from '../helpers/pause.ts';
-import {
-  create,
-  type Ended,
-  oneThread,
-  programInShell,
-  runProgram,
-  startInTest,
-  startProgram,
-  startServer,
-  temporaryFolder,
-} from '../helpers/program.ts';
+import { startProgram } from '../helpers/program.ts';
 import { done, on, refused, runHere } from '../helpers/run-here.ts';
 import { alterStore, makeStore, newStore, storedPlants } from '../helpers/store-file.ts';
+import { counts, fileFor, interruptedImport, run, shell } from './files.ts';
 
 const data = fileURLToPath(new URL('../data', import.meta.url));
 const commonPlants = join(data, 'common-plants.ndjson');
@@ -64,45 +53,6 @@ const plantsInCsv = [
 
 function lines(...texts: readonly string[]): string {
   return texts.map((line) => `${line}\n`).join('');
-}
-
-/** A file of the given content in a folder of its own, and an empty store beside it. */
-async function fileFor(t: TestContext, name: string, content: string | Uint8Array) {
-  const folder = await temporaryFolder(t);
-  const file = join(folder, name);
-  writeFileSync(file, content);
-  const store = join(folder, 'store/plants.db');
-  makeStore(store);
-  return { file, store, report: `${file}.refused.ndjson` };
-}
-
-function run(store: string, ...args: string[]): Promise<Ended> {
-  return runHere([...args, ...on(store)]);
-}
-
-/** The lines that an import ends with, by name. */
-function counts({ stdout }: Ended): Record<string, number> {
-  return Object.fromEntries(
-    stdout
-      .trim()
-      .split('\n')
-      .map((line) => line.split(/ {2,}/))
-      .map(([name, count]) => [name, Number(count)]),
-  );
-}
-
-/** Runs lines of bash in which `plant-store` is the program on the store. */
-function shell(store: string, script: string): Ended {
-  const program = `set -o pipefail; plant-store() { ${programInShell} "$@" --store "sqlite:$STORE"; }; ${script}`;
-  const cwd = dirname(dirname(store));
-  const options = { cwd, env: { ...process.env, STORE: store }, encoding: 'utf8' } as const;
-  const { status, stdout, stderr } = spawnSync('bash', ['-c', program], options);
-  return { code: status, stdout, stderr };
-}
-
-/** A file of plants with the ids from 1 to `count`. The first line is refused. */
-function manyPlants(count: number): string {
-  return `no plant\n${Array.from({ length: count }, (_, index) => `{"id":${index + 1},"name":"plant ${index + 1}","tag":"many"}\n`).join('')}`;
 }
 
 test('what is imported is exported as it was, byte for byte, in ascending order of id', async (t) => {
@@ -293,30 +243,6 @@ test('what no import has made is never the report, and never removed', async (t)
   assert.deepEqual(storedPlants(store), []);
 });
 
-/** Starts an import of many plants, and sends the signal when it has refused the first line. */
-async function interruptedImport(t: TestContext, signal: NodeJS.Signals) {
-  const { file, store, report } = await fileFor(t, 'plants.ndjson', manyPlants(50_000));
-  const appeared = nameIn(dirname(file), (name) => name.startsWith(basename(report)));
-  const { child, ended } = startInTest(t, ['import', file, ...on(store)]);
-  await appeared;
-  child.kill(signal);
-  const printed = await ended;
-  assert.equal(child.signalCode, signal);
-  const { length } = storedPlants(store);
-  assert(length > 0 && length < 50_000, `${length}`);
-  return { ...printed, file, store, report, length };
-}
-
-test('an import that is killed in the middle is finished by running it again', async (t) => {
-  const { file, store, length } = await interruptedImport(t, 'SIGKILL');
-  const again = await run(store, 'import', file);
-  const { created = 0, same = 0, ...others } = counts(again);
-  assert.deepEqual(others, { refused: 1, 'refused 40000': 1 });
-  assert(same >= length);
-  assert.equal(created + same, 50_000);
-  assert.equal(storedPlants(store).length, 50_000);
-});
-
 test('an import that is interrupted says what was done and how to go on, and ends by the signal', async (t) => {
   const ended = await interruptedImport(t, 'SIGINT');
   const { created = 0, ...others } = counts(ended);
@@ -328,25 +254,6 @@ test('an import that is interrupted says what was done and how to go on, and end
   const goOn = 'run it again to go on: plants that are stored count as same';
   assert.equal(last, `plant-store: SIGINT has stopped the import before its end; ${goOn}`);
   assert.deepEqual(more, []);
-});
-
-test('import and export work while a service is creating plants', async (t) => {
-  const { file, store } = await fileFor(t, 'plants.ndjson', manyPlants(5_000));
-  const server = await startServer(t, store, oneThread);
-  const importing = runProgram(['import', file, ...on(store)]);
-  let isDone = false;
-  void importing.then(() => (isDone = true));
-  let created = 0;
-  for (; !isDone; created += 1) {
-    const { status } = await create(server.plantsUrl, { id: -1 - created, name: 'by HTTP' });
-    assert.equal(status, 200);
-  }
-  const imported = await importing;
-  assert.equal(counts(imported)['created'], 5_000, imported.stderr);
-  assert(created > 0);
-  const exported = await run(store, 'export');
-  assert.equal(exported.stdout.split('\n').length - 1, 5_000 + created);
-  assert.equal(await server.stop(), 0);
 });
 
 test('an export is of one moment, whatever is created before its end', async (t) => {
@@ -363,15 +270,6 @@ test('an export is of one moment, whatever is created before its end', async (t)
   assert.equal(written.at(-1), '{"id":50000,"name":"xxxxxxxxxx50000"}');
 });
 
-test('a reader of an export or a list that has seen enough ends it without a word', async (t) => {
-  const store = await newStore(t, 100_000);
-  for (const command of ['export', 'plants list --limit none']) {
-    const { code, stdout, stderr } = shell(store, `plant-store ${command} | head -n 1`);
-    assert.match(stdout, /^\{"id":1,"name":"xxxxxxxxxx1","tag":"odd"[^\n]*\}\n$/);
-    assert.deepEqual([code, stderr], [0, '']);
-  }
-});
-
 test('a disk that is full is an error, and leaves no file', async (t) => {
   const store = await newStore(t, 20_000);
   const full = shell(store, 'plant-store export > /dev/full');
@@ -386,22 +284,6 @@ test('a disk that is full is an error, and leaves no file', async (t) => {
   const redirected = shell(store, `plant-store export > ${folder}/plants.ndjson`);
   assert.equal(redirected.code, 1);
   assert.match(redirected.stderr, /^plant-store: ENOSPC/);
-});
-
-test('an export that is interrupted leaves nothing, and one that is killed nothing under the name', async (t) => {
-  const store = await newStore(t, 100_000);
-  for (const signal of ['SIGINT', 'SIGKILL'] satisfies NodeJS.Signals[]) {
-    const folder = await temporaryFolder(t);
-    const appeared = nameIn(folder);
-    const path = join(folder, 'plants.csv.gz');
-    const { child, ended } = startInTest(t, ['export', path, ...on(store)]);
-    await appeared;
-    child.kill(signal);
-    await ended;
-    assert.equal(child.signalCode, signal);
-    const isLeft = (name: string) => signal !== 'SIGKILL' || !name.includes('.unfinished-');
-    assert.deepEqual(readdirSync(folder).filter(isLeft), []);
-  }
 });
 
 test('an export replaces a file only with --overwrite, and then whole', async (t) => {

@@ -5,6 +5,7 @@ import type { TestContext } from 'node:test';
 import {
   assertEndsByItself,
   assertEndsUnderLoad,
+  assertEndsWithThread,
   assertNothingIsLost,
   plant,
   startSabotaged,
@@ -142,3 +143,6 @@ test('a clock that is set back a year while the service runs changes no outcome'
   assert.equal(await server.stop(), 0);
   await assertNothingIsLost(t, server, [1, 2, 3], [1, 2, 3]);
 });
+
+test('when an HTTP thread ends with the lock, the service ends with exit code 1, and no other thread waits for it', (t) =>
+  assertEndsWithThread(t, 'HTTP thread ends with the lock'));

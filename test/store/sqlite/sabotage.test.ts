@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import {
   assertEndsByItself,
   assertEndsUnderLoad,
+  assertEndsWithThread,
   assertNothingIsLost,
   plant,
   sabotaging,
@@ -65,16 +66,8 @@ test('when the thread for checkpoints throws, the service ends as a failure and 
   await assertEndsUnderLoad(t, server, /thrown by the test/);
 });
 
-for (const kind of ['HTTP thread ends', 'HTTP thread ends with the lock'])
-  test(`when an ${kind}, the service ends with exit code 1, and no other thread waits for it`, async (t) => {
-    const server = await startSabotaged(t, kind, '--http-threads', '2');
-    server.sabotage();
-    const clients = Array.from({ length: 8 }, async (_, client) => {
-      for (;;) await create(server.plantsUrl, plant(2 + client));
-    });
-    await Promise.allSettled(clients);
-    await assertEndsByItself(server, /an HTTP thread has ended|a thread has ended during a/);
-  });
+test('when an HTTP thread ends, the service ends with exit code 1', (t) =>
+  assertEndsWithThread(t, 'HTTP thread ends'));
 
 test('a start that fails in a thread says so in one line', async (t) => {
   const args = ['serve', '--port', '0', ...on(await storePath(t))];

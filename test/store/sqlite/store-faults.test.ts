@@ -9,14 +9,11 @@ import { noteFailedSyncs } from '../../../src/store/sqlite/failed-sync.ts';
 import {
   assertEndsByItself,
   plant,
-  quickHeartbeats,
   smallLog,
   statusAndCode,
   withLimits,
 } from '../../helpers/faults.ts';
-import { keepCreating } from '../../helpers/load.ts';
 import { mounted, mountedDisk } from '../../helpers/mounts.ts';
-import { until } from '../../helpers/pause.ts';
 import {
   create,
   createdAtLast,
@@ -30,7 +27,7 @@ import {
   temporaryFolder,
 } from '../../helpers/program.ts';
 import { done, on, refused, runHere } from '../../helpers/run-here.ts';
-import { makeStore, newStore, storedIds, storedPlants } from '../../helpers/store-file.ts';
+import { makeStore, newStore, storedIds } from '../../helpers/store-file.ts';
 
 /*
  * What happens to a store from outside, each kind once. The slow tests beside this file have the
@@ -58,7 +55,7 @@ test('on a full disk creates get 50301 and retries 200, also after a restart; on
   const ballast = join(folder, 'ballast');
   // Without it, there is room for the pages of the WAL in the file, as a command that writes asks for.
   writeFileSync(ballast, Buffer.alloc(5 * 2 ** 20));
-  const name = 'leaf '.repeat(2_000);
+  const name = 'leaf '.repeat(20_000);
   const { acknowledged, refusal } = await createUntilRefused(killed, name);
   assert.deepEqual(refusal, [503, 50301]);
   await killed.logged((log) => log.includes('with code 50301: database or disk is full; a retry'));
@@ -161,34 +158,6 @@ test('on a disk that the kernel makes read-only after an error, a service answer
   await refused(says, 'serve', '--port', '0', ...on(store));
 });
 
-test('while the file system of the store is frozen, operators are answered and SIGTERM is heard; after the thaw, all goes on by itself', {
-  skip: takesNoCode,
-}, async (t) => {
-  const disk = mountedDisk(t, 32 * 2 ** 20);
-  if (disk === undefined) return;
-  const store = join(disk.at, 'plants.db');
-  const server = await startServer(t, store, oneThread, withLimits(quickHeartbeats));
-  const readiness = async () => (await fetch(`${server.opsUrl}readyz`)).text();
-  disk.freeze();
-  await until(readiness, (says) => says.includes('the last stored test write was'));
-  const waiting = create(server.plantsUrl, plant(1));
-  assert.equal((await fetch(`${server.opsUrl}livez`)).status, 200);
-  assert.equal((await fetch(`${server.opsUrl}metrics`)).status, 200);
-
-  disk.thaw();
-
-  assert.equal((await waiting).status, 200);
-  await until(readiness, (says) => says.startsWith('{"ready":true'));
-
-  disk.freeze();
-  await until(readiness, (says) => says.includes('the last stored test write was'));
-  server.child.kill('SIGTERM');
-  await until(readiness, (says) => says.includes('it is shutting down'));
-  disk.thaw();
-  await once(server.child, 'close');
-  assert.equal(server.child.exitCode, 0);
-});
-
 /** What is done to the files of a store, and where its plants are then, by the last words. */
 const removals: Record<string, [harm: (store: string) => void, inWhich: RegExp]> = {
   'the store is removed': [(store) => rmSync(store), /every stored plant is in (\S+) and /],
@@ -234,7 +203,7 @@ test('a reader that does not end lets the WAL grow to its limit: creates get 503
 
   assert.deepEqual(refusal, [503, 50301]);
   const says =
-    /the WAL has grown to 16 MiB, because another program has been reading .* refused until that program ends/;
+    /the WAL has grown to 4 MiB, because another program has been reading .* refused until that program ends/;
   await server.logged((stderr) => says.test(stderr));
   await done('token', 'create', 'other', ...on(store));
 
@@ -257,26 +226,6 @@ test('a damaged store is not opened: the line says what to do, and the file is l
     ...['serve', '--port', '0', ...on(store)],
   );
   assert.deepEqual(readFileSync(store), before);
-});
-
-test('another program reads, checkpoints and closes the store beside a service under load, and harms nothing', async (t) => {
-  const { store, plantsUrl, stop } = await startServerOnNewStore(t);
-  const load = keepCreating(plantsUrl, 8, () => undefined);
-  for (const checkpoint of ['PASSIVE', 'FULL', 'RESTART', 'TRUNCATE']) {
-    const before = load.acknowledged.length;
-    {
-      using db = new DatabaseSync(store, { timeout: 5_000 });
-      assert.equal(db.prepare('PRAGMA integrity_check').get()?.['integrity_check'], 'ok');
-      assert(Number(db.prepare('SELECT count(*) AS n FROM plants').get()?.['n']) >= before);
-      db.exec(`PRAGMA wal_checkpoint(${checkpoint})`);
-      const change = () => db.exec('PRAGMA busy_timeout = 0; PRAGMA journal_mode = DELETE');
-      assert.throws(change, /locked/);
-    }
-    await load.acknowledgedMore(50);
-  }
-  await load.stop();
-  assert.equal(await stop(), 0);
-  assert.equal(storedPlants(store).length, load.acknowledged.length);
 });
 
 test('a service ends that shares its store with a process whose sync has failed', async (t) => {
