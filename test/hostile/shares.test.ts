@@ -1,8 +1,15 @@
 import assert from 'node:assert/strict';
-import type { TestContext } from 'node:test';
+import { after } from 'node:test';
 import { withLimits } from '../helpers/faults.ts';
 import { until } from '../helpers/pause.ts';
-import { oneThread, startServer, storePath, takesNoCode, token } from '../helpers/program.ts';
+import {
+  type Owner,
+  oneThread,
+  startServer,
+  storePath,
+  takesNoCode,
+  token,
+} from '../helpers/program.ts';
 import {
   assertRefusal,
   connectRaw,
@@ -23,11 +30,18 @@ const tested = testWith({
 });
 const unknownPath = 'GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n';
 
-async function start(t: TestContext, changed: Parameters<typeof withLimits>[0], ...args: string[]) {
+async function start(t: Owner, changed: Parameters<typeof withLimits>[0], ...args: string[]) {
   const store = await storePath(t);
   const other = await storedToken(store, 'other');
   return { ...(await startServer(t, store, args, withLimits(changed))), store, other };
 }
+
+/** For the tests of the memory and of the queue. */
+const small = {
+  http: { strangersBytesMax: MiB, clientsBytesMax: 5 * MiB },
+  store: { queuePlantsMax: 8 },
+};
+const shared = takesNoCode ? undefined : await start({ after }, small, ...oneThread);
 
 function createAs(secret: string, id: number, body = `{"id":${id},"name":"Alder"}`): Buffer {
   return rawRequest(body, { fields: { Authorization: `Bearer ${secret}` } });
@@ -53,7 +67,8 @@ async function assertOldestRefused(
 tested(
   'unfinished heads of one network take half of the memory for strangers, and the oldest gives way',
   async (t) => {
-    const { port } = await start(t, { http: { strangersBytesMax: MiB } }, ...oneThread);
+    assert(shared);
+    const { port } = shared;
     const slow = await connectRaw(t, port, '127.0.0.3');
     slow.send(unknownPath.slice(0, 20));
     const start15k = `${unknownPath.slice(0, -2)}X-Long: `.padEnd(15_000, 'x');
@@ -98,7 +113,8 @@ tested(
 tested(
   'unfinished bodies of one token leave room for those of another, and the oldest gives way',
   async (t) => {
-    const { port, other } = await start(t, { http: { clientsBytesMax: 5 * MiB } }, ...oneThread);
+    assert(shared);
+    const { port, other } = shared;
     const body = `{"id":7,"name":"Alder"${' '.repeat(900_000)}}`;
     const whole = createAs(other, 7, body);
     const crowd: RawConnection[] = [];
@@ -120,12 +136,13 @@ tested(
 );
 
 tested('plants of one token that wait leave room in the queue for those of another', async (t) => {
-  const { port, other, store } = await start(t, { store: { queuePlantsMax: 8 } }, ...oneThread);
+  assert(shared);
+  const { port, other, store } = shared;
   const lock = lockStore(t, store);
   const connections: RawConnection[] = [];
   for (const secret of [token, token, token, token, token, other, other]) {
     const connection = await connectRaw(t, port);
-    await sendAndWaitUntilRead(connection, createAs(secret, connections.push(connection)));
+    await sendAndWaitUntilRead(connection, createAs(secret, 10 + connections.push(connection)));
   }
   const [fifth] = connections.splice(4, 1);
   assertRefusal(await (fifth as RawConnection).reply(), 'overloaded');
@@ -136,7 +153,7 @@ tested('plants of one token that wait leave room in the queue for those of anoth
 tested(
   'without room for more connections, strangers end first, on whichever thread they are',
   async (t) => {
-    const { port } = await start(t, { service: { connectionsMax: 32 } }, '--http-threads', '4');
+    const { port } = await start(t, { service: { connectionsMax: 32 } });
     const clients: RawConnection[] = [];
     const join = async () => {
       const connection = await connectRaw(t, port, '127.0.0.2');

@@ -1,25 +1,27 @@
 import assert from 'node:assert/strict';
-import { after, type TestContext, test } from 'node:test';
+import { after, test } from 'node:test';
 import type { Readiness } from '../../src/ops/contract.ts';
 import { assertMonitored, metricNames } from '../helpers/monitoring.ts';
-import { type Answer, type Asked, ask, signIn } from '../helpers/operators.ts';
+import { type Answer, ask, signIn } from '../helpers/operators.ts';
 import { until } from '../helpers/pause.ts';
 import { startPostgres } from '../helpers/postgres.ts';
-import { create, oneThread, type RunningServer, startServer } from '../helpers/program.ts';
+import { create, oneThread, startServer } from '../helpers/program.ts';
 import { done, on } from '../helpers/run-here.ts';
 import { storedToken } from '../helpers/stored-token.ts';
 
 const server = await startPostgres({ after });
-const withPassword = (url: string) => url.replace('//postgres@', '//postgres:open-sesame@');
-const url = withPassword(await server.makeDatabase());
-const node = await startServer({ after }, url);
+const url = (await server.makeDatabase()).replace('//postgres@', '//postgres:open-sesame@');
+/** For all tests but one, in their order, with an operator who has signed in. */
+const node = await startServer({ after }, url, oneThread);
+const token = await storedToken(url, 'alice', { role: 'operate' });
+const operator = { cookie: await signIn(node, { token }) };
 
-async function refusalOf({ plantsUrl }: RunningServer, name = 'Alder') {
-  const reply = await create(plantsUrl, { id: 1, name });
+async function refusalOf(id = 1, name = 'Alder') {
+  const reply = await create(node.plantsUrl, { id, name });
   return (await reply.json()) as { readonly error: number; readonly message: string };
 }
 
-const untilReady = (node: RunningServer) =>
+const untilReady = () =>
   until(
     () => ask(node, 'GET readyz'),
     ({ status }) => status === 200,
@@ -55,7 +57,7 @@ test('the metrics have what there is of a database and nothing else, and the das
 test('who signs in at one node is known at the other, finds plants and makes tokens, and is signed out when his is revoked', async (t) => {
   const url = await server.makeDatabase();
   const token = await storedToken(url, 'alice', { role: 'operate' });
-  const [one, other] = [await startServer(t, url), await startServer(t, url)];
+  const [one, other] = [await startServer(t, url, oneThread), await startServer(t, url, oneThread)];
   const secret = (await signIn(one, { token })).split('=')[1];
   const operator = { cookie: `plant_store_session_${new URL(other.opsUrl).port}=${secret}` };
   await create(
@@ -83,24 +85,21 @@ test('who signs in at one node is known at the other, finds plants and makes tok
   assert.equal((await ask(other, 'GET api/overview', operator)).status, 401);
 });
 
-test('while the database is down, operators are told so at once, and the metrics have what the process knows; the log has a line of its begin and one of its end', async (t) => {
-  const { node, operator } = await signedIn(t);
-
+test('while the database is down, operators are told so at once, and the metrics have what the process knows; the log has a line of its begin and one of its end', async () => {
+  await untilReady();
   await server.kill();
 
-  assert.equal((await refusalOf(node)).error, 50301);
+  assert.equal((await refusalOf()).error, 50301);
   await assertAway(
-    node,
-    operator,
     /^the last test write has failed: .*ECONNREFUSED.*; the last stored test write was \d+\.\d s ago$/,
   );
   assert.match((await ask(node, 'GET metrics')).body, /^plant_store_database_connections 0$/m);
   await until(
-    () => refusalOf(node),
+    () => refusalOf(),
     ({ message }) => message.startsWith('The token cannot be checked now'),
   );
   await server.start();
-  await untilReady(node);
+  await untilReady();
   assert.equal((await ask(node, 'GET api/overview', operator)).status, 200);
   await node.logged((log) => log.includes('creates are stored again after '));
   const log = node.stderr();
@@ -116,9 +115,7 @@ test('while the database is down, operators are told so at once, and the metrics
   assert.match((await ask(node, 'GET metrics')).body, /^plant_store_tokens\{state="valid"\} 1$/m);
 });
 
-test('neither the reply to a failed create nor the log quotes a plant, also if a trigger of the database does', async (t) => {
-  const url = await server.makeDatabase();
-  const node = await startServer(t, url, oneThread);
+test('neither the reply to a failed create nor the log quotes a plant, also if a trigger of the database does', async () => {
   await server.query(
     `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
       $$ BEGIN RAISE EXCEPTION 'no % here', NEW.name; END $$;
@@ -126,42 +123,33 @@ test('neither the reply to a failed create nor the log quotes a plant, also if a
     url,
   );
 
-  const { error, message } = await refusalOf(node, 'Hemlock');
+  const { error, message } = await refusalOf(2, 'Hemlock');
   assert.equal(error, 50301);
   assert(!message.includes('Hemlock'));
   await node.logged((log) => log.includes('503 with code 50301: a trigger or a function'));
   assert.match(server.log(), /no Hemlock here/);
   assert(!node.stderr().includes('Hemlock'));
+  await server.query('DROP TRIGGER refuse ON plants', url);
 });
 
-test('while the database hangs, operators are answered within seconds', async (t) => {
-  const { node, operator } = await signedIn(t);
+test('while the database hangs, operators are answered within seconds', async () => {
+  await untilReady();
   server.pause();
-  await assertAway(node, operator, /the last stored test write was \d+\.\d s ago$/);
+  await assertAway(/the last stored test write was \d+\.\d s ago$/);
   server.resume();
-  await untilReady(node);
+  await untilReady();
 });
 
-/** A node that is ready, with an operator who has signed in. */
-async function signedIn(t: TestContext) {
-  const url = withPassword(await server.makeDatabase());
-  const node = await startServer(t, url, oneThread);
-  const token = await storedToken(url, 'alice', { role: 'operate' });
-  const operator = { cookie: await signIn(node, { token }) };
-  await untilReady(node);
-  return { node, operator };
-}
-
-async function assertAway(node: RunningServer, operator: Asked, says: RegExp): Promise<void> {
+async function assertAway(says: RegExp): Promise<void> {
   const { body } = await until(
-    () => quick(node, 'readyz'),
+    () => quick('readyz'),
     ({ status, body }) => status === 503 && says.test(body.checks[0].says),
   );
   const failing = (body as Readiness).checks.filter(({ level }) => level === 'error');
   const names = failing.map(({ name }) => name);
   assert.deepEqual(names, ['writes']);
-  assert.equal((await quick(node, 'livez')).status, 200);
-  const metrics = await quick(node, 'metrics', 2_000);
+  assert.equal((await quick('livez')).status, 200);
+  const metrics = await quick('metrics', 2_000);
   assert.equal(metrics.status, 200);
   assert.match(metrics.body, /^plant_store_ready 0$/m);
   assert.match(metrics.body, /^plant_store_queue_plants 0$/m);
@@ -172,7 +160,7 @@ async function assertAway(node: RunningServer, operator: Asked, says: RegExp): P
 }
 
 /** An answer that waits for the database is late each time, on a busy machine another one may be. */
-async function quick(node: RunningServer, path: string, withinMs = 1_000): Promise<Answer> {
+async function quick(path: string, withinMs = 1_000): Promise<Answer> {
   const timed = async () => {
     const startedMs = performance.now();
     return [await ask(node, `GET ${path}`), performance.now() - startedMs] as const;

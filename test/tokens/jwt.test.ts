@@ -41,20 +41,23 @@ const issuers = `${provider.issuer},${second.issuer}`;
 const flags = ['--jwt-issuer', issuers, '--jwt-audience', audience, '--jwt-scope', scope];
 const server = await startServerOnNewStore({ after }, ...flags);
 
-/** A provider that is away at the start of a service that asks its providers often. */
+/** A provider that is away at the start of a service that asks its providers often, and has a fixed token. */
 const late = await startProvider({ after }, [key]);
 const lateIsThere = late.fail();
 const rulesOf = (...issuers: string[]) => [
   ...['--jwt-issuer', issuers.join(','), '--jwt-audience', audience],
 ];
-const asking = takesNoCode
-  ? server
-  : await startServer(
-      { after },
-      await storePath({ after }),
-      [...oneThread, ...rulesOf(provider.issuer, late.issuer)],
-      withLimits({ jwt: { keysRetryMs: 200, keysAgainMs: 100 } }),
-    );
+const fixed = 'fixed-token.in-the-form.of-a-jwt-0123456789';
+const askingStore = await storePath({ after });
+const asking = await startServer(
+  { after },
+  askingStore,
+  [...oneThread, ...rulesOf(provider.issuer, late.issuer), '--jwt-type', 'jwt'],
+  {
+    ...(takesNoCode ? {} : withLimits({ jwt: { keysRetryMs: 200, keysAgainMs: 100 } })),
+    PLANT_STORE_TOKEN: fixed,
+  },
+);
 
 let lastId = 0;
 
@@ -217,7 +220,7 @@ test('a service starts while a provider is away, and finds its keys later', {
 }, async () => {
   const good = await forge(key, claimsOf(late));
   assert.equal((await send(good, asking)).status, 503);
-  assert.equal((await send(token, asking)).status, 200);
+  assert.equal((await send(fixed, asking)).status, 200);
   await readAgain(lateIsThere);
   assert.equal((await send(good, asking)).status, 200);
 });
@@ -278,35 +281,26 @@ test('known keys stay in force while the provider is away, and an unknown key ge
   assert.equal((await send(unknown, asking)).status, 401);
 });
 
-const fixed = 'fixed-token.in-the-form.of-a-jwt-0123456789';
-const storeWithFixed = await storePath({ after });
-const withFixed = await startServer(
-  { after },
-  storeWithFixed,
-  [...oneThread, ...flags, '--jwt-type', 'jwt'],
-  { PLANT_STORE_TOKEN: fixed },
-);
-
 test('with --jwt-type jwt, a token may be of the type JWT or of none', async () => {
   const statusOf = async (typ?: string) =>
-    (await send(await forge(key, claimsOf(provider), { typ }), withFixed)).status;
+    (await send(await forge(key, claimsOf(provider), { typ }), asking)).status;
   for (const typ of ['JWT', undefined, 'at+jwt', 'application/at+jwt'])
     assert.equal(await statusOf(typ), 200);
   assert.equal(await statusOf('logout+jwt'), 401);
 });
 
 test('while the tokens cannot be read, a fixed token in the form of a JWT gets 503 as any other, and JWTs are judged', async () => {
-  const statusOf = async (bearer: string) => (await send(bearer, withFixed)).status;
+  const statusOf = async (bearer: string) => (await send(bearer, asking)).status;
   const remembered = await provider.token();
   for (const bearer of [fixed, remembered]) assert.equal(await statusOf(bearer), 200);
 
-  alterStore(storeWithFixed, 'ALTER TABLE tokens RENAME TO away');
+  alterStore(askingStore, 'ALTER TABLE tokens RENAME TO away');
   await untilInForce(() => statusOf(fixed), 200, 503);
   for (const bearer of [remembered, await provider.token()])
     assert.equal(await statusOf(bearer), 200);
   assert.equal(await statusOf(`${fixed}0`), 401);
 
-  alterStore(storeWithFixed, 'ALTER TABLE away RENAME TO tokens');
+  alterStore(askingStore, 'ALTER TABLE away RENAME TO tokens');
   await untilInForce(() => statusOf(fixed), 503, 200);
 });
 
