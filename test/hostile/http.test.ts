@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { after, type TestContext, test } from 'node:test';
 import { type Problem, problems } from '../../src/contract/problems.ts';
 import { withLimits } from '../helpers/faults.ts';
-import { startServer, startServerOnNewStore, storePath } from '../helpers/program.ts';
+import { oneThread, startServer, startServerOnNewStore, storePath } from '../helpers/program.ts';
 import {
   assertRefusal,
   connectRaw,
@@ -18,9 +18,11 @@ import { type Answer, create, type HttpCase, httpCases, oneChunk, size } from '.
 import { scale } from './scale.ts';
 
 /** Makes the packets in which the bytes of a case are sent. */
-type Split = (bytes: Buffer, random: () => number) => Buffer[];
+type Split = (bytes: Buffer, random: () => number, index: number) => Buffer[];
 
 const byteByByteMax = scale({ short: 400, long: 8_000 });
+/** The others are split at random. Cases that are alike stand together. */
+const byteByByteEvery = scale({ short: 3, long: 1 });
 /** At once they come behind creates that wait, in another test. */
 const splits: readonly Split[] = [
   byteByByte,
@@ -31,8 +33,8 @@ function atOnce(bytes: Buffer): Buffer[] {
   return [bytes];
 }
 
-function byteByByte(bytes: Buffer, random: () => number): Buffer[] {
-  return bytes.length > byteByByteMax
+function byteByByte(bytes: Buffer, random: () => number, index: number): Buffer[] {
+  return bytes.length > byteByByteMax || index % byteByByteEvery > 0
     ? atRandom(bytes, random)
     : Array.from(bytes, (byte) => Buffer.of(byte));
 }
@@ -71,7 +73,7 @@ test('requests are answered as HTTP has it, however TCP splits them', async (t) 
     for (const [index, one] of left)
       for (const [way, split] of splits.entries()) {
         const random = seededRandom(index * splits.length + way);
-        await run(t, port, one, (bytes) => split(bytes, random));
+        await run(t, port, one, (bytes) => split(bytes, random, index));
       }
   };
   await Promise.all(Array.from({ length: 16 }, lane));
@@ -167,7 +169,7 @@ test('a client that sends megabytes behind a malformed request before it reads g
 
 test('a client that sends on behind a refusal is cut off', { timeout: 60_000 }, async (t) => {
   const linger = withLimits({ http: { lingerMs: 3_600_000, lingerBytes: 100_000 } });
-  const lingering = await startServer(t, await storePath(t), [], linger);
+  const lingering = await startServer(t, await storePath(t), oneThread, linger);
   const fields = { Authorization: 'Bearer wrong', 'Content-Length': '1000000' };
   for (const head of [rawRequest('', { method: 'P OST' }), rawRequest('', { fields })]) {
     const { socket, send } = await connectRaw(t, lingering.port);

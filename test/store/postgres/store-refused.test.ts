@@ -207,7 +207,7 @@ test('what is remembered of refused plants is bounded', () => {
 test('the tries to find refused plants are bounded, and the rest of the batch is unavailable', async (t) => {
   const { store } = await storeWith(t, noBad);
   const failures = () => server.log().split('violates check constraint "no_bad"').length;
-  const plants = Array.from({ length: 500 }, (_, id) => plant(id, id % 5 === 0 ? 'bad' : 'Alder'));
+  const plants = Array.from({ length: 400 }, (_, id) => plant(id, id % 5 === 0 ? 'bad' : 'Alder'));
   const before = failures();
   const found = new Set<string>();
   let left = plants;
@@ -233,14 +233,14 @@ test('an import sends fewer plants at a time where the database refuses many', a
     sizes.push(plants.length);
     return store.createPlants(plants);
   };
-  const plants = Array.from({ length: 600 }, (_, id) => plant(id, id % 4 ? 'Alder' : 'bad'));
+  const plants = Array.from({ length: 300 }, (_, id) => plant(id, id % 4 ? 'Alder' : 'bad'));
   const outcomes = await createAtLast({ createPlants }, plants, assert.fail);
   const isRefused = outcomes.map((outcome) => typeof outcome === 'object');
   assert.deepEqual(
     isRefused,
     plants.map(({ name }) => name === 'bad'),
   );
-  assert.deepEqual(sizes.slice(0, 2), [600, 150]);
+  assert.deepEqual(sizes.slice(0, 2), [300, 75]);
 });
 
 test('no plant is refused that fails only together with others', async (t) => {
