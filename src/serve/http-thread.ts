@@ -61,16 +61,21 @@ answerCalls(owner, {
 });
 
 async function serve({ config, ...shared }: HttpThreadOptions, log: Log) {
+  const engine = engineOf(config.store);
   await using starting = new AsyncDisposableStack();
   // First, and so closed last: by then every create has its reply. Most services do not load the
   // code of traces and JWTs.
   const traces = config.tracesUrl
     ? starting.use(
-        (await import('../telemetry/traces.ts')).openTraces(config.tracesUrl, config, log),
+        (await import('../telemetry/traces.ts')).openTraces(
+          config.tracesUrl,
+          { ...config, dbSystem: engine.dbSystem },
+          log,
+        ),
       )
     : undefined;
   const store = starting.use(
-    await engineOf(config.store).join(shared.store, { ...config, callMs: config.commitMs }),
+    await engine.join(shared.store, { ...config, callMs: config.commitMs }),
   );
   const onError = (message: string, error: unknown) =>
     log[isOutageOnly(error as Error) ? 'debug' : 'error']({ err: error }, message);

@@ -31,8 +31,6 @@ import type { Exchange } from '../http/exchange.ts';
 import { limits } from '../limits.ts';
 import { version } from '../program.ts';
 import type { Transaction } from '../store/commit-queue.ts';
-import { engineOf } from '../store/engines.ts';
-import type { StoreLocation } from '../store/location.ts';
 import type { Settlement } from '../store/plants.ts';
 import type { Tally } from '../tokens/tally.ts';
 import type { Log } from './log.ts';
@@ -41,14 +39,15 @@ import { type HttpThreadMeasures, ObservedCreate } from './observer.ts';
 export interface TracedService {
   readonly basePath: string;
   readonly tls: object | undefined;
-  readonly store: StoreLocation;
+  /** As in `Engine`. */
+  readonly dbSystem: string;
 }
 
 /**
  * Exports the traces of creates whose clients have sampled them. OpenTelemetry's own variables,
  * such as OTEL_EXPORTER_OTLP_HEADERS and OTEL_RESOURCE_ATTRIBUTES, say the rest.
  */
-export function openTraces(url: string, { basePath, tls, store }: TracedService, log: Log) {
+export function openTraces(url: string, { basePath, tls, dbSystem }: TracedService, log: Log) {
   const warn = (message: string) => log.warn({ reason: message }, 'spans cannot be exported');
   const silent = () => undefined;
   const logger = { error: warn, warn, info: silent, debug: silent, verbose: silent };
@@ -73,7 +72,7 @@ export function openTraces(url: string, { basePath, tls, store }: TracedService,
     'url.scheme': tls ? 'https' : 'http',
   };
   const commit: Attributes = {
-    'db.system.name': engineOf(store).dbSystem,
+    'db.system.name': dbSystem,
     'db.operation.name': 'INSERT',
     'db.collection.name': 'plants',
   };
