@@ -52,7 +52,8 @@ export async function openSqliteStore(
     if (thread) return;
     // Before a plant is acknowledged. The thread itself opens the store later.
     const files = openFiles(db);
-    thread = startStoreThread({ path, lockMs, share: share(), files }, threadSays.resolve);
+    const data = { path, lockMs, share: share(), files };
+    thread = startStoreThread(data, threadSays.resolve, () => shared.failure() !== undefined);
     failWith(thread.worker);
   };
   /** Fails the store if the thread ends with the lock, which no other thread would get. */
@@ -132,13 +133,20 @@ const withoutNote =
 
 type StoreThread = ReturnType<typeof startStoreThread>;
 
-/** @param onEnd gets why the thread has ended by itself */
-function startStoreThread(workerData: StoreThreadOptions, onEnd: (reason: string) => void) {
+/**
+ * @param onEnd gets why the thread has ended by itself
+ * @param hasFailed whether the store has failed before, which says more than the end of the thread
+ */
+function startStoreThread(
+  workerData: StoreThreadOptions,
+  onEnd: (reason: string) => void,
+  hasFailed: () => boolean,
+) {
   const thread = startThread('store-thread', { workerData });
   let isOver = false;
   thread.on('message', ({ end }: { end?: string }) => end && onEnd(end));
   thread.on('error', ({ stack }) => onEnd(`the thread of the store has failed: ${stack}`));
-  thread.on('exit', () => isOver || onEnd('the thread of the store has ended'));
+  thread.on('exit', () => isOver || hasFailed() || onEnd('the thread of the store has ended'));
   return {
     worker: thread,
     ...callsTo(

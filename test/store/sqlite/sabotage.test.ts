@@ -56,7 +56,7 @@ test('when a sync of the WAL fails, the service refuses, leaves a note and ends,
   const next = await startServer(t, server.store, oneThread);
 
   assert.match(next.stderr(), /a sync had failed; the disk has everything again/);
-  assert.equal(await next.stop(), 0);
+  assert.equal(await next.stop(), 0, next.stderr());
   await assertNothingIsLost(t, server, [1, 2], [1]);
 });
 
