@@ -141,7 +141,7 @@ export const limits = {
     /** Refused tokens that are looked up for their names, and the wait of their replies. */
     endedLookupsMax: 50,
     endedLookupMs: 100,
-    /** A reading older than this admits nobody, so a revocation takes effect within this time. */
+    /** A reading of the tokens that is older admits no client: a revocation is in force by then. */
     staleMs: 2 * second,
     /** Interval at which the last use of tokens is written to the store. */
     useFlushMs: 60 * second,

@@ -6,10 +6,10 @@ import { limits } from '../limits.ts';
 import type { Access, Caller } from '../tokens/access.ts';
 import { Tally } from '../tokens/tally.ts';
 
-/** `Bearer` in any case, one or more spaces, b64token (RFC 9110 const tokenMissing = new Refusal11.4, RFC 6750 const tokenMissing = new Refusal2.1). */
+/** `Bearer` in any case, one or more spaces, b64token (RFC 9110 §11.4, RFC 6750 §2.1). */
 const bearerCredentials = /^bearer +([A-Za-z0-9\-._~+/]+=*)$/i;
 
-/** Credentials of any scheme: a token, then the end or a space (RFC 9110 const tokenMissing = new Refusal11.4). */
+/** Credentials of any scheme: a token, then the end or a space (RFC 9110 §11.4). */
 const anyCredentials = new RegExp(`^(${tokenCharacter}+)(?: |$)`);
 
 /**

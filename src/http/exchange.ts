@@ -133,7 +133,10 @@ export function requestIdOf(prefix: string, number: number): string {
   return `${prefix}-${number.toString(36)}`;
 }
 
-/** Answers, or calls `readBody`, which refuses a body over its bound (41300). The connection is not read until a returned promise resolves. */
+/**
+ * Answers, or calls `readBody`, which refuses a body over its bound (41300). The connection is not
+ * read until a returned promise resolves.
+ */
 export type Handle = (exchange: Exchange, head: RequestHead) => void | Promise<void>;
 
 export function readBody(exchange: Exchange, handler: BodyHandler): void {

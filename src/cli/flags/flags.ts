@@ -27,7 +27,7 @@ import {
 
 interface FlagTexts<T> {
   readonly help: string;
-  /** Who needs the flag, and when, for the docs. A flag that nobody needs is removed. */
+  /** Who needs the flag, and when, for the docs. A flag without such a sentence is removed. */
   readonly need: string;
   /** An empty variable is no error, and counts as none. */
   readonly emptyVariableUnsets?: boolean;
