@@ -4,11 +4,10 @@ import { CommandError, type Terminal } from '../cli/command.ts';
 import { type Retention, UsageError } from '../cli/flags/values.ts';
 import { withUnfinishedFolder } from '../cli/unfinished-folder.ts';
 import { createFileDurably, linkDurably } from '../disk/files.ts';
-import { limits } from '../limits.ts';
 import { version } from '../program.ts';
 import { ageText, isoTime } from '../quantity-text.ts';
 import { resolveEngine } from '../store/engine.ts';
-import { engineOf, sqliteEngine } from '../store/engines.ts';
+import { engineOf, openToChange, sqliteEngine } from '../store/engines.ts';
 import { StoreError, StoreOpenError } from '../store/errors.ts';
 import {
   fileLocation,
@@ -294,10 +293,7 @@ export async function recordBackup(
   decides = false,
 ): Promise<void> {
   try {
-    await using store = await engineOf(location).open({
-      callMs: limits.cli.lockMs,
-      acceptsLostCommits: true,
-    });
+    await using store = await openToChange(location);
     await store.recordBackup({ file, finishedAtMs: Date.now(), plants, digest });
     if (decides && decidedAt !== undefined) await store.noteDecision(Date.parse(decidedAt));
   } catch (error) {

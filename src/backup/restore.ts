@@ -11,7 +11,7 @@ import { shortOfSpace } from '../disk/file-system.ts';
 import { compactTime, isSameFile } from '../disk/files.ts';
 import { limits } from '../limits.ts';
 import { resolveEngine } from '../store/engine.ts';
-import { engineOf, postgresEngine, sqliteEngine } from '../store/engines.ts';
+import { openToChange, postgresEngine, sqliteEngine } from '../store/engines.ts';
 import { fileLocation, type PostgresLocation, type SqliteLocation } from '../store/location.ts';
 import {
   demandSame,
@@ -146,10 +146,7 @@ async function restoreIntoDatabase(
   await refuseOtherPlants(backup, location, terminal);
   const copied = { acceptsLostCommits, isTemporary: false };
   demandSame(await makeStoreCopy(backup, location, copied, terminal));
-  await using store = await engineOf(location).open({
-    callMs: limits.cli.lockMs,
-    acceptsLostCommits: true,
-  });
+  await using store = await openToChange(location);
   await store.noteDecision(Date.now(), figures.digest);
   return { name: postgresEngine(location).url, figures };
 }

@@ -7,7 +7,7 @@ import type { Values } from '../cli/flags/flags.ts';
 import { readSmallFile } from '../disk/files.ts';
 import { reachable } from '../hosts.ts';
 import { limits } from '../limits.ts';
-import { engineOf } from '../store/engines.ts';
+import { openToChange } from '../store/engines.ts';
 import { makeSignInLink } from '../tokens/sessions.ts';
 import type { Readiness } from './contract.ts';
 
@@ -24,10 +24,7 @@ export const open = command({
   async run({ values }, terminal) {
     const address = operatorAddress(values, 'open the console');
     await readiness(address);
-    await using store = await engineOf(values.store).open({
-      callMs: limits.cli.lockMs,
-      acceptsLostCommits: true,
-    });
+    await using store = await openToChange(values.store);
     const { secret, expiresAtMs } = await makeSignInLink(store, Date.now());
     const page = consoleUrl(address);
     const url = `${page}#/sign-in?link=${secret}`;

@@ -116,7 +116,7 @@ async function openDatabaseTarget(location: PostgresLocation): Promise<Target> {
       'only the service was killed, not the database, which promises the above;',
       'only a power cut of the database, or a failover to a standby, shows whether it does.',
     ],
-    doctor: engineOf(location).command('doctor'),
+    doctor: engine.command('doctor'),
     left,
     [Symbol.dispose]() {},
   };

@@ -1,7 +1,9 @@
+import { limits } from '../limits.ts';
 import { type Engine, type PerEngine, resolveEngine } from './engine.ts';
 import type { StoreLocation } from './location.ts';
 import { postgresEngine } from './postgres/engine.ts';
 import { sqliteEngine } from './sqlite/engine.ts';
+import type { SharedStore } from './store.ts';
 
 export type { DatabaseCondition } from './postgres/condition.ts';
 export { postgresEngine } from './postgres/engine.ts';
@@ -12,4 +14,14 @@ const engines: PerEngine<Engine> = { sqlite: sqliteEngine, postgres: postgresEng
 
 export function engineOf(location: StoreLocation): Engine {
   return resolveEngine(engines, location);
+}
+
+/**
+ * Opens an existing store for a command that creates no plants, which a database that may lose
+ * commits is good enough for.
+ *
+ * @throws StoreOpenError, StoreError
+ */
+export function openToChange(location: StoreLocation): Promise<SharedStore> {
+  return engineOf(location).open({ callMs: limits.cli.lockMs, acceptsLostCommits: true });
 }

@@ -4,7 +4,7 @@ import { UsageError } from '../cli/flags/values.ts';
 import type { Column } from '../cli/terminal/table.ts';
 import { limits } from '../limits.ts';
 import { distanceText, isoTime, rateText, typedRate } from '../quantity-text.ts';
-import { engineOf } from '../store/engines.ts';
+import { engineOf, openToChange } from '../store/engines.ts';
 import type { StoreLocation } from '../store/location.ts';
 import type { Store } from '../store/store.ts';
 import type { TokenRecord } from '../store/tables/tokens.ts';
@@ -34,10 +34,7 @@ export const tokenCreate = command({
   async run({ values, positionals: [name = ''] }, terminal) {
     if (!isTokenName(name)) throw new UsageError(`NAME must be ${tokenNameRule}`);
     const rate = values.rate === 'none' ? undefined : values.rate;
-    await using store = await engineOf(values.store).open({
-      callMs: limits.cli.lockMs,
-      acceptsLostCommits: true,
-    });
+    await using store = await openToChange(values.store);
     const issued = await issueToken(
       store,
       { name, role: values.role, validMs: values.expires, rate, by: userOfMachine() },
@@ -85,10 +82,7 @@ export const tokenRotate = command({
     'plant-store token rotate my-app --grace 0',
   ],
   async run({ values, positionals: [name = ''] }, terminal) {
-    await using store = await engineOf(values.store).open({
-      callMs: limits.cli.lockMs,
-      acceptsLostCommits: true,
-    });
+    await using store = await openToChange(values.store);
     const { grace: graceMs, expires: validMs } = values;
     const wish = { name, graceMs, validMs, by: userOfMachine() };
     const rotated = await rotateToken(store, wish, Date.now());
@@ -120,10 +114,7 @@ export const tokenUpdate = command({
     if (values.rate === undefined)
       throw new UsageError('--rate says what to change: a rate such as 100/s, or none');
     const rate = values.rate === 'none' ? undefined : values.rate;
-    await using store = await engineOf(values.store).open({
-      callMs: limits.cli.lockMs,
-      acceptsLostCommits: true,
-    });
+    await using store = await openToChange(values.store);
     if (!(await store.limitToken(name, rate))) throw notInForce(name, values.store);
     if (values.json) terminal.print(recordText({ name, ...shownRate(rate) }));
     const says = rate === undefined ? 'any rate' : typedRate(rateText(rate), rate.burst);
@@ -198,10 +189,7 @@ export const tokenRevoke = command({
   flags: ['store', 'json'],
   examples: ['plant-store token revoke my-app'],
   async run({ values, positionals: [name = ''] }, terminal) {
-    await using store = await engineOf(values.store).open({
-      callMs: limits.cli.lockMs,
-      acceptsLostCommits: true,
-    });
+    await using store = await openToChange(values.store);
     const nowMs = Date.now();
     if (!(await store.revokeToken(name, nowMs, userOfMachine()))) {
       if (!(await endSessions(store, name))) throw notInForce(name, values.store);
