@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:https';
 import { connect } from 'node:net';
 import { join } from 'node:path';
@@ -137,10 +137,13 @@ async function startBehind(t: TestContext, name: string, variables?: Record<stri
 test('HAProxy sends creates to a node that is ready, and to no other', async (t) => {
   if (spawnSync('haproxy', ['-v']).error) return skipVisibly(t, 'needs haproxy');
   const { folder, store, create } = await startBehind(t, 'haproxy', withLimits(quickHeartbeats));
+  const socket = join(folder, 'socket');
+  // HAProxy names its own socket after it has begun to listen on the port.
+  await until(async () => existsSync(socket), Boolean);
   const checked = (says: string) =>
     until(
       async () => {
-        const admin = connect(join(folder, 'socket')).end('show stat\n');
+        const admin = connect(socket).end('show stat\n');
         return (await text(admin)).split('\n').find((line) => line.includes(',node1,')) ?? '';
       },
       (line) => / ?L[0-9]\w+/.test(line) && line.includes(says),
