@@ -52,7 +52,7 @@ export interface Flag<T, D extends string | undefined = string | undefined> exte
   readonly default: D;
 }
 
-const formatNames = ['ndjson', 'csv'] as const;
+const formatNames = ['ndjson', 'csv', 'tsv'] as const;
 
 const urlOf = (location: StoreLocation) => engineOf(location).url;
 
@@ -264,8 +264,8 @@ export const flags = {
     need: 'For a folder that must not fill up, and for backups that hold only what is new.',
   }),
   format: optional(formatNames.join('|'), oneOf(formatNames), {
-    help: 'format of the plants, if neither the name of a file nor a terminal tells it',
-    need: 'For CSV through a pipe, and for files with other endings.',
+    help: 'format of the plants, if neither the name of a file nor a terminal tells it; tsv, for import: CSV with tabs, in which quotes are plain',
+    need: 'For CSV through a pipe, for files with other endings, and for quotes in a .tsv file.',
     choices: formatNames,
   }),
   column: optional('FIELD=COLUMN', (pair) => [columnTitle(pair)], {
