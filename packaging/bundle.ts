@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { type BuildOptions, build } from 'esbuild';
+import { type BuildOptions, build, type Plugin } from 'esbuild';
 import { threadEntries } from '../src/program.ts';
 import { buildAssets } from './assets.ts';
 
@@ -12,8 +12,8 @@ const launcher = 'bin/plant-store.js';
  *
  * @returns the files that went into them, relative to the root of the project
  */
-export async function buildProgram(folder: string): Promise<string[]> {
-  const inputs = await bundle({ outdir: join(folder, 'lib'), splitting: true });
+export async function buildProgram(folder: string, plugins: Plugin[] = []): Promise<string[]> {
+  const inputs = await bundle({ outdir: join(folder, 'lib'), splitting: true, plugins });
   const { assets, inputs: inputsOfAssets } = await buildAssets();
   for (const [name, content] of assets) write(join(folder, 'lib/assets', name), content);
   const start = readFileSync(launcher, 'utf8').replace('../src/main.ts', '../lib/main.js');
@@ -34,7 +34,7 @@ function write(path: string, content: string | Buffer, mode = 0o644): void {
  * @returns the files that went into the bundles, relative to the root of the project
  */
 export async function bundle(
-  options: Pick<BuildOptions, 'outdir' | 'splitting'>,
+  options: Pick<BuildOptions, 'outdir' | 'splitting' | 'plugins'>,
 ): Promise<string[]> {
   const threads = Object.entries(threadEntries).map(([name, file]) => [name, `src/${file}`]);
   const { metafile } = await build({
