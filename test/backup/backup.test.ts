@@ -4,9 +4,11 @@ import { createHash } from 'node:crypto';
 import {
   copyFileSync,
   existsSync,
+  lstatSync,
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   truncateSync,
   watch,
   writeFileSync,
@@ -349,10 +351,19 @@ test('restore replaces a store that holds plants only with --overwrite, and keep
   assert.deepEqual(restored, { ...(await doneJson('verify', sound)), file: store });
   assert.deepEqual([storedPlants(store).length, storedPlants(replaced).length], [3, 2]);
   assert.deepEqual(namesIn(dirname(store)).length, 2);
-  // The way back.
-  const again = join(dirname(store), 'again.db');
-  await done('restore', replaced, ...on(again));
+  // The way back. A reader of a store leaves an empty WAL, and a link may have no target yet.
+  writeFileSync(`${replaced}-wal`, '');
+  const [again, link] = ['again.db', 'link.db'].map((name) => join(dirname(store), name)) as [
+    string,
+    string,
+  ];
+  symlinkSync('again.db', link);
+  await done('restore', replaced, ...on(link));
   assert.equal(storedPlants(again).length, 2);
+  const { file, replaced: old } = await doneJson('restore', sound, '--overwrite', ...on(link));
+  assert.deepEqual([file, dirname(old)], [again, dirname(store)]);
+  assert.deepEqual([storedPlants(link).length, storedPlants(old).length], [3, 2]);
+  assert(lstatSync(link).isSymbolicLink());
 });
 
 test('restore replaces a store without plants as it is, and one that is no database any more with its logs', async (t) => {
@@ -372,7 +383,7 @@ test('restore refuses while a service runs on the store, or on its source, which
   const [store, other] = [await newStore(t, 0), await newStore(t)];
   const { plantsUrl, stop } = await startServer(t, store, oneThread);
   const inUse = /another process has the store at .* open; stop the service/;
-  const isStore = /is a store in use and not a backup/;
+  const isStore = /is a store and not a backup, because plants may be in /;
   await refused(isStore, 'restore', store, '--overwrite', ...on(other));
   for (const flags of [[], ['--overwrite']])
     await refused(inUse, 'restore', sound, ...flags, ...on(store));
