@@ -17,12 +17,13 @@ const installed = process.env['TEST_PROGRAM'];
 
 /** The bundles that the run has built of the source: they start sooner. A file that runs alone has none. */
 const built = process.env['BUILT_PROGRAM'];
-// The bundles keep their compiled code beside them, and are removed with it.
-if (built !== undefined) delete process.env['NODE_COMPILE_CACHE'];
 
 /** The file and the arguments of a command of the real program, for spawn(). */
 export function commandLine(...args: string[]): [string, string[]] {
-  return installed ? [resolve(installed), args] : [process.execPath, [built ?? source, ...args]];
+  if (installed) return [resolve(installed), args];
+  if (built === undefined) return sourceLine(...args);
+  // The bundles keep their compiled code beside them, and are removed with it.
+  return ['env', ['-u', 'NODE_COMPILE_CACHE', process.execPath, built, ...args]];
 }
 
 /** The same of the source, whose files code of a test may replace. */
