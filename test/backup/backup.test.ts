@@ -140,7 +140,7 @@ test('beside a service under load, a backup is of one moment and has every plant
   await done('backup', path, ...on(store));
   const meanwhile = load.acknowledged.length - before.length;
   assert(meanwhile > 10, `the server had only ${meanwhile} creates meanwhile`);
-  const isStore = /is a store in use and not a backup/;
+  const isStore = /is a store and not a backup, because plants may be in /;
   await refused(isStore, 'restore', store, '--overwrite', ...on(await newStore(t)));
   const inUse = /another process has the store at .* open; stop the service/;
   await refused(inUse, 'restore', sound, '--overwrite', ...on(store));
