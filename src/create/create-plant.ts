@@ -133,7 +133,7 @@ class Create implements BodyHandler, WaitingPlant {
     this.tag = plant.tag;
     this.bytes = body.length;
     const offer = this.queue.offer(this);
-    if (offer !== 'queued') return sendRefusal(this.exchange, notTaken(offer));
+    if (offer !== 'queued') return sendRefusal(this.exchange, notQueued(offer));
     this.observer.queued?.();
   }
 
@@ -164,7 +164,7 @@ class Create implements BodyHandler, WaitingPlant {
   }
 }
 
-function notTaken(offer: Exclude<Offer, 'queued'>): Refusal {
+function notQueued(offer: Exclude<Offer, 'queued'>): Refusal {
   if (offer === 'full') return new Refusal('overloaded');
   const message = 'The store cannot take writes now. This plant was not stored; retry later.';
   return unavailable(offer, message);

@@ -60,7 +60,13 @@ export const manifestEnding = '.manifest.json';
 export const firstTokenName = 'first-start.token';
 
 /** The location as a URL without a password, with the parameters that lead to the store. */
-export function postgresText({ hosts, user, database, tls, options }: PostgresLocation): string {
+export function urlWithoutPassword({
+  hosts,
+  user,
+  database,
+  tls,
+  options,
+}: PostgresLocation): string {
   const hostList = hosts.map(({ host, port }) => `${hostText(host)}:${port}`).join(',');
   const named = Object.entries({ ...tls, options }).filter(([, value]) => value);
   const parameters = new URLSearchParams(named as [string, string][]);

@@ -50,24 +50,23 @@ export interface PlantFilter extends PlantMatch {
   readonly limit: number;
 }
 
-export interface PlantSearch extends PlantFilter {
+export interface PlantSearch extends PlantMatch {
+  readonly limit: number;
   /** The search ends after about this time, found or not. */
   readonly budgetMs: number;
+  /** Otherwise in ascending order of id. */
+  readonly isNewestFirst?: boolean;
+  /** The `next` of an earlier search in this order: of a search by id, the last id. */
+  readonly from?: string | undefined;
 }
 
-/** In the order of the search. */
-export interface FoundPlants<Place> {
+export interface FoundPlants {
   readonly plants: readonly StoredPlant[];
   /** Where the search goes on; undefined at the end of the store. */
-  readonly next: Place | undefined;
+  readonly next: string | undefined;
 }
 
-export interface NewestSearch extends Omit<PlantSearch, 'after'> {
-  /** The `next` of an earlier search; undefined for the newest plants. */
-  readonly before?: string | undefined;
-}
-
-export type MatchCount = Omit<PlantSearch, 'limit'>;
+export type MatchCount = Omit<PlantFilter, 'limit'> & Pick<PlantSearch, 'budgetMs'>;
 
 export interface CountedMatches {
   readonly plants: number;
@@ -102,15 +101,13 @@ export interface PlantReader {
   /**
    * Returns up to `limit` plants, fewer when the time is over or their texts exceed
    * `limits.store.listPageChars`. It may find none and still have a `next`.
-   */
-  searchPlants(search: PlantSearch): Promise<FoundPlants<bigint>>;
-  /**
-   * As `searchPlants`. SQLite orders the plants as they came into the store, PostgreSQL by their
-   * time of creation. The two differ where another store brought plants, or a clock was wrong.
    *
-   * @returns undefined if `before` is no position in this store
+   * The newest plants are, in SQLite, the last that came into the store; in PostgreSQL, those of the
+   * latest times. The two differ where another store brought plants, or a clock was wrong.
+   *
+   * @returns undefined if `from` is no place in this order
    */
-  newestPlants(search: NewestSearch): Promise<FoundPlants<string> | undefined>;
+  searchPlants(search: PlantSearch): Promise<FoundPlants | undefined>;
   /**
    * Counts the plants that match, until the time is over. The parts of a count contain all plants
    * that were stored when the count began, and some later ones.

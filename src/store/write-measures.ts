@@ -2,8 +2,8 @@ import {
   type Measures,
   measuresIn,
   measuresMemory,
-  observe,
   plantsBounds,
+  record,
   secondsBounds,
   writerLayout,
 } from '../threads/measures.ts';
@@ -32,7 +32,7 @@ export async function measured(
 ): Promise<readonly Settlement[]> {
   const startedMs = performance.now();
   const settlements = await transaction;
-  observe(commitSeconds, secondsBounds, (performance.now() - startedMs) / 1_000);
-  observe(batchPlants, plantsBounds, settlements.length);
+  record(commitSeconds, secondsBounds, (performance.now() - startedMs) / 1_000);
+  record(batchPlants, plantsBounds, settlements.length);
   return settlements;
 }

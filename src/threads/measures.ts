@@ -67,7 +67,7 @@ export function count(cells: Float64Array, by = 1, index = 0): void {
   cells[index] = (cells[index] as number) + by;
 }
 
-export function observe(cells: Float64Array, bounds: readonly number[], value: number): void {
+export function record(cells: Float64Array, bounds: readonly number[], value: number): void {
   let index = 0;
   while (index < bounds.length && value > (bounds[index] as number)) index += 1;
   count(cells, value);

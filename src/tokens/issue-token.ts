@@ -90,7 +90,7 @@ function refused(refusal: keyof typeof refusals, name: string, untilMs = 0) {
 }
 
 const refusals = {
-  unknown: (name: string) => `there is no token named ${name} that could be rotated`,
+  'not in force': (name: string) => `there is no token named ${name} that could be rotated`,
   'name taken': (name: string) =>
     `there is a token named ${name} already; choose another name, ` +
     'or rotate the token for a new secret',

@@ -33,7 +33,7 @@ export function sessionsIn(store: TableReader & TableWriter, now: () => number) 
     /** @returns the secret of a new session, which is known only here, and the token's name */
     async signIn(token: string) {
       const found = await store.findToken(hashToken(token));
-      if (found === undefined || !isInForce(found, now())) return 'unknown';
+      if (found === undefined || !isInForce(found, now())) return 'not in force';
       return found.role === 'operate' ? begin(found.id, found.name) : 'not an operator';
     },
     /** Signs in once for each link of `makeSignInLink`. @param link its secret */
@@ -41,8 +41,8 @@ export function sessionsIn(store: TableReader & TableWriter, now: () => number) 
       const hash = hashLink(link);
       // A guess costs a read and no write.
       const found = await store.findSessionToken(hash, now());
-      if (found === undefined || !isInForce(found, now())) return 'unknown';
-      if (!(await store.removeSession(hash))) return 'unknown';
+      if (found === undefined || !isInForce(found, now())) return 'not in force';
+      if (!(await store.removeSession(hash))) return 'not in force';
       return begin(found.id, found.name, limits.access.commandLineSessionsMax);
     },
     async operatorOf(secret: string) {

@@ -109,7 +109,7 @@ function checkpointAtStart(db: DatabaseSync): void {
 
 /** @throws StoreOpenError for the store of an earlier version */
 export function demandNewestFile(version: number, path: string): void {
-  demandNewest(version, `the store at ${path}`, textOf(path));
+  demandNewest(version, `the store at ${path}`, urlOf(path));
 }
 
 /**
@@ -129,11 +129,11 @@ function noStore(path: string): StoreOpenError {
   return new StoreOpenError(
     `there is no store at ${resolve(path)}${isAbsolute(path) ? '' : ` (${typed})`}; name the ` +
       'store with --store or PLANT_STORE_STORE, or make one there with ' +
-      `${commandOn(textOf(path), 'serve')}`,
+      `${commandOn(urlOf(path), 'serve')}`,
   );
 }
 
-function textOf(path: string): string {
+function urlOf(path: string): string {
   return `sqlite:${resolve(path)}`;
 }
 
@@ -182,7 +182,7 @@ function damaged(path: string, what: string, cause?: unknown): StoreOpenError {
   return new StoreOpenError(
     `the store at ${path} is damaged (${what.replace(/\s+/g, ' ')}); keep the file, and ` +
       'put a backup in its place with ' +
-      `${commandOn(textOf(path), 'restore BACKUP --overwrite')}`,
+      `${commandOn(urlOf(path), 'restore BACKUP --overwrite')}`,
     { cause },
   );
 }
@@ -239,7 +239,7 @@ function obstacleTo(path: string, mode: number, error: Error): string {
   if (cause === undefined || cause.code === 'EIO')
     return `${(cause ?? error).message}; look for errors of the disk in the log of the kernel (dmesg)`;
   if (cause.code === 'EISDIR')
-    return `it is a folder; name a file, such as ${textOf(join(path, 'plants.db'))}`;
+    return `it is a folder; name a file, such as ${urlOf(join(path, 'plants.db'))}`;
   return (
     `${cause.message}; the user ${process.geteuid?.()} must be able to read and write there, with ` +
     `room for ${sizeText(limits.sqlite.startBytes)} in two more files`

@@ -17,7 +17,7 @@ import { raw, type Statement, sql } from '../tables/steps.ts';
 import { runSteps } from './steps.ts';
 
 /** Rows are arrays, which come fastest. An integer is a bigint. */
-export function rowsOf<Row>(db: DatabaseSync, { texts, values }: Statement): Iterable<Row> {
+export function eachRow<Row>(db: DatabaseSync, { texts, values }: Statement): Iterable<Row> {
   const select = db.prepare(texts.join('?'));
   select.setReadBigInts(true);
   select.setReturnArrays(true);
@@ -88,7 +88,7 @@ function slotsBefore(
     WHERE seq <= ${fromSeq as bigint} ORDER BY seq DESC`;
   type Row = [seq: bigint, atMs: bigint, ids: Uint8Array];
   const slots: Slot[] = [];
-  for (const [seq, atMs, ids] of rowsOf<Row>(db, arrivals)) {
+  for (const [seq, atMs, ids] of eachRow<Row>(db, arrivals)) {
     if (atMs < sinceMs - limits.store.clocksApartMs) break;
     // A copy, because the bytes of a row may begin at any address.
     const plants = new BigInt64Array(new Uint8Array(ids).buffer);
@@ -123,7 +123,7 @@ function readWindow(
   const rows: PlantRow[] = [];
   let chars = 0;
   const select = sql`SELECT ${plantColumns}, ${key} FROM ${from} WHERE ${all} ${order} LIMIT ${limit}`;
-  for (const row of rowsOf<PlantRow>(db, select)) {
+  for (const row of eachRow<PlantRow>(db, select)) {
     rows.push(row);
     chars += charsOf(row);
     if (chars >= limits.store.listPageChars) break;

@@ -125,7 +125,7 @@ export const tokenChanges = {
     const { name, atMs, graceMs, by } = rotation;
     const named = yield* tokenRecords(sql`WHERE name = ${name} AND ${isNotRevoked}`);
     const current = named.find(({ rotatedAtMs }) => rotatedAtMs === undefined);
-    if (current === undefined) return 'unknown';
+    if (current === undefined) return 'not in force';
     const { id, expiresAtMs = Infinity } = current;
     const inForce = named.filter(({ expiresAtMs: endMs = Infinity }) => endMs > atMs);
     const keepsOld = graceMs > 0;

@@ -67,10 +67,10 @@ export interface TokenRotation {
 }
 
 /**
- * `unknown`: no token of this name is in force. With a time: the secret before the last rotation is
+ * `not in force`: no token of this name is. With a time: the secret before the last rotation is
  * in force until then.
  */
-export type RefusedRotation = 'unknown' | 'too many' | { readonly inForceUntilMs: number };
+export type RefusedRotation = 'not in force' | 'too many' | { readonly inForceUntilMs: number };
 
 export interface RotatedToken {
   readonly token: NewToken;
