@@ -31,8 +31,8 @@ export function makeFolderDurably(path: string): void {
 }
 
 /**
- * Makes a file whole or not at all: writes it under a temporary name, then links it to `path`. The
- * file survives a power cut.
+ * Makes a file whole or not at all, under a temporary name that is then linked to `path`. The file
+ * survives a power cut.
  *
  * @param content or what writes to a descriptor
  * @param mode as in chmod(2)
@@ -74,11 +74,9 @@ export class UnfitFileError extends Error {
 export const forReading = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
 /**
- * Reads a small file, such as a secret. Symbolic links are followed, because the secrets of
- * containers are symbolic links.
+ * Reads a small file, such as a secret. Links are followed: the secrets of containers are links.
  *
- * @throws UnfitFileError for a pipe, a device or a folder, and for more than `bytesMax`; errors of
- * the file system
+ * @throws UnfitFileError for what is no regular file, or is larger; errors of the file system
  */
 export function readSmallFile(path: string, bytesMax: number): string {
   return readOpened(openSync(path, forReading), (stats) => demandSmall(stats, path, bytesMax));
@@ -149,7 +147,6 @@ function isOpenToAll({ mode }: Stats): boolean {
   return hasModes && (mode & 0o006) !== 0;
 }
 
-/** Windows has none. */
 const hasModes = process.platform !== 'win32';
 
 function demandSmall(stats: Stats, path: string, bytesMax: number): void {

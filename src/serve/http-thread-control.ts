@@ -36,7 +36,6 @@ export const counterNames = [
 /** Messages from an HTTP thread besides the answers to calls. */
 export type HttpThreadReport = { readonly requests: RequestReport } | { readonly logLine: string };
 
-/** As the arguments of a listener's `close`. */
 export interface Drain {
   readonly drainMs: number;
   readonly idleMs: number;
@@ -50,11 +49,7 @@ export type HttpThread = ReturnType<typeof loadHttpThread>;
  */
 const resourceLimits = { maxYoungGenerationSizeMb: 24 };
 
-/**
- * Starts a thread, which loads its code while the store is opened.
- *
- * @param onRequests called once a second at most
- */
+/** The thread loads its code while the store is opened. @param onRequests at most once a second */
 export function loadHttpThread(
   onRequests: (requests: RequestReport) => void,
   onLogLine: (line: string) => void,

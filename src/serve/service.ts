@@ -21,12 +21,7 @@ import { isAccepting, OperatorPortError, reservePort } from './ports.ts';
 
 export type Service = Awaited<ReturnType<typeof startService>>;
 
-/**
- * Starts the service, and resolves when it answers.
- *
- * @param backups for the console, if there is a folder for backups
- * @throws StoreOpenError, CommandError, OperatorPortError, or the error of listen(2)
- */
+/** @throws StoreOpenError, CommandError, OperatorPortError, or the error of listen(2) */
 export async function startService(
   config: ServiceConfig,
   serviceLog: ServiceLog,

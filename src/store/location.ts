@@ -9,7 +9,6 @@ export interface SqliteLocation {
 /** The path of the default store, in the current folder. */
 export const defaultStorePath = 'data/plants.db';
 
-/** A store in a file, or a backup. */
 export function fileLocation(path: string): SqliteLocation {
   return { engine: 'sqlite', path };
 }
@@ -54,7 +53,6 @@ export const sqliteCompanions = ['-wal', '-shm', '-journal'];
 /** Ending of the file with notes about failed syncs, beside a store. */
 export const syncNotesEnding = '-sync';
 
-/** Ending of the manifest of a backup. */
 export const manifestEnding = '.manifest.json';
 
 export const firstTokenName = 'first-start.token';

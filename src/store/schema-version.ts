@@ -9,9 +9,8 @@ export const schemaVersion = 11;
 export type ReleasedVersions = Readonly<Record<string, number>>;
 
 /**
- * @param released of the engine of the store
  * @param demanded the oldest version whose programs can use the store
- * @returns for any other version, what is wrong with a store: a sentence without its subject
+ * @returns what is wrong with any other version: a sentence without its subject
  */
 export function unknownVersion(
   version: number,

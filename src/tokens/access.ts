@@ -7,8 +7,8 @@ export interface Caller {
   readonly name: string;
   readonly role: TokenRecord['role'];
   readonly rate: Rate | undefined;
-  /** The secrets of one name share a bucket. */
-  readonly bucket: number;
+  /** The secrets of one name are one account: they share its rate, and its part of each bound. */
+  readonly account: number;
   readonly tally: Tally;
 }
 

@@ -64,8 +64,8 @@ export function openConnector(
 }
 
 /**
- * Names the reason of each host. The cause is a `StoreOpenError` if a retry cannot help, or else
- * the first reason; one that takes no more connections comes before others.
+ * Names the reason of each host. The cause is a `StoreOpenError` if a retry cannot help, or else the
+ * first reason; one that takes no more connections comes before others.
  */
 function connectionFailure(
   location: PostgresLocation,

@@ -111,7 +111,6 @@ export function openPool(connector: Connector, connectionsMax: number, starving?
     serve();
   }
 
-  /** A further connection can wait: others are open. */
   function pauseOpening(): void {
     clearTimeout(pause);
     const { reconnectMs, furtherMs } = limits.postgres;
@@ -183,9 +182,7 @@ export function openPool(connector: Connector, connectionsMax: number, starving?
   };
 }
 
-/**
- * Retries what changed nothing. The pause grows; it is random, so two nodes do not collide again.
- */
+/** Retries what changed nothing. The pause grows; it is random, so two nodes do not collide again. */
 async function retryUndone<T>(attempt: () => Promise<T>, deadlineMs: number): Promise<T> {
   for (let tries = 1; ; tries += 1) {
     try {

@@ -172,8 +172,7 @@ function passDeadlock(error: unknown): void {
 }
 
 /**
- * Sessions whose transactions are older, the oldest first. The server tells the times of other
- * roles only to some roles.
+ * Sessions whose transactions are older, the oldest first; unknown times count as older.
  *
  * @param known a column that such a session has
  */

@@ -65,10 +65,8 @@ async function copyPages(store: DatabaseSync, copyPath: string, onProgress: OnPr
 }
 
 /**
- * Notes the decision of a restore in its copy of the backup, which is upgraded for that. Drops the
- * triggers on its tables, because no service starts on such a store.
- *
- * @returns the triggers
+ * Notes the decision of a restore in its copy of the backup, which is upgraded for that. Drops and
+ * returns the triggers on its tables, because no service starts on such a store.
  */
 export async function noteRestore(
   path: string,

@@ -64,8 +64,7 @@ function isPart(part: Value | undefined | Statement): part is Statement {
 /**
  * Runs a statement for many rows, up to `limits.store.statementRows` at a time.
  *
- * @param statementFor the statement around the rows, such as `(1, 2), (3, 4)`
- * @param all the values of each row
+ * @param statementFor gets the rows, such as `(1, 2), (3, 4)`
  */
 export function* runForAll(
   statementFor: (rows: Statement) => Statement,

@@ -3,7 +3,7 @@ import { type JsonValue, readJson } from '../../contract/json.ts';
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** A token, taken apart. Nothing of it has been verified. */
+/** Nothing of it has been verified. */
 export interface Jwt {
   readonly header: Members;
   readonly claims: Members;
@@ -20,9 +20,8 @@ export function isJwt(token: string): boolean {
 const partNames = ['header', 'payload', 'signature'];
 
 /**
- * Takes a token apart, if there is one way to read it, and no other way to spell it.
+ * Takes apart a token that satisfies `isJwt`, if there is one way to read and to spell it.
  *
- * @param token satisfies `isJwt`
  * @returns the end of "the token is refused: " for any other token
  */
 export function readJwt(token: string): Jwt | string {
