@@ -186,7 +186,7 @@ export const problems = withStatus({
     code: 50300,
     when:
       'Too many plants wait to be stored, or requests that arrive take all the memory for them. ' +
-      'A token, or a network of clients without one, that has the most is refused first. ' +
+      'The token, or the network of clients without a token, that holds the most is refused first. ' +
       'The plant was not stored.',
     remedy: 'Retry after the time in `Retry-After`.',
     headers: retrySoon,

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import type { Limits } from '../../src/limits.ts';
 import {
   create,
@@ -14,6 +13,7 @@ import {
   startServer,
   temporaryFolder,
   token,
+  withSabotage,
 } from './program.ts';
 import { storedIds } from './store-file.ts';
 
@@ -60,10 +60,9 @@ export function sabotaging(kind: string, whileFile = ''): Readonly<Record<string
 
 /** The environment of a server with other limits. */
 export function withLimits(changed: Changed): Readonly<Record<string, string>> {
-  const preload = fileURLToPath(new URL('sabotage.ts', import.meta.url));
   return {
     PLANT_STORE_TOKEN: token,
-    NODE_OPTIONS: `--import=${preload}`,
+    NODE_OPTIONS: withSabotage,
     CHANGED_LIMITS: JSON.stringify(changed),
   };
 }

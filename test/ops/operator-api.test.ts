@@ -4,6 +4,7 @@ import { stripTypeScriptTypes } from 'node:module';
 import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
 import { limits } from '../../src/limits.ts';
+import { openConsoleFiles } from '../../src/ops/console/files.ts';
 import type {
   Overview,
   RefusalList,
@@ -214,38 +215,61 @@ test('a plant is shown with when it came and by which token; its id is exact', a
   }
 });
 
-test('the console has a page, whose scripts the browser can run, and no other file is served', async () => {
+test('the console has a page, whose script the browser can run and keep, and no other file is served', async () => {
   const { server } = shared;
   const get = (path: string, headers: Readonly<Record<string, string>> = {}) =>
     fetch(new URL(path, server.opsUrl), { headers });
   const page = await get('/');
   assert.equal(page.headers.get('Content-Type'), 'text/html; charset=utf-8');
-  const policy = page.headers.get('Content-Security-Policy') ?? '';
-  assert.match(policy, /script-src 'self' 'sha256-[A-Za-z0-9+/]{43}=';/);
-  const [, script = ''] = /<script type="module" src="(.*?)"/.exec(await page.text()) ?? [];
+  assert.equal(page.headers.get('Cache-Control'), 'no-cache');
+  const unchanged = { 'If-None-Match': page.headers.get('ETag') ?? '' };
+  assert.equal((await get('/', unchanged)).status, 304);
 
-  const module = await get(script);
-  assert.equal(module.headers.get('Content-Type'), 'text/javascript; charset=utf-8');
-  const unchanged = { 'If-None-Match': module.headers.get('ETag') ?? '' };
-  assert.equal((await get(script, unchanged)).status, 304);
-  const folder = new URL('../../src/ops/console/page/', import.meta.url);
-  const sources = readdirSync(folder).filter((name) => name.endsWith('.ts'));
-  let typed = 0;
-  for (const name of sources) {
-    const served = await (await get(`/console/${name}`)).text();
-    assert.equal(stripTypeScriptTypes(served), served, name);
-    if (served !== readFileSync(new URL(name, folder), 'utf8')) typed += 1;
-  }
-  assert(typed > 0);
+  const [, path = ''] = /<script type="module" src="(.*?)"/.exec(await page.text()) ?? [];
+  const isBuilt = path.endsWith('.js');
+  const policy = page.headers.get('Content-Security-Policy') ?? '';
+  assert.match(policy, isBuilt ? /script-src 'self';/ : /script-src 'self' 'sha256-[^ ']{44}';/);
+  const script = await get(path);
+  assert.equal(script.headers.get('Content-Type'), 'text/javascript; charset=utf-8');
+  const kept = isBuilt ? ['max-age=31536000, immutable', 'gzip'] : ['no-cache', null];
+  const fields = ['Cache-Control', 'Content-Encoding'];
+  assert.deepEqual(
+    fields.map((name) => script.headers.get(name)),
+    kept,
+  );
+  const plain = await get(path, { 'Accept-Encoding': 'gzip;q=0' });
+  assert.equal(plain.headers.get('Content-Encoding'), null);
+  const text = await plain.text();
+  assert.equal(text, await script.text());
+  assert.equal(stripTypeScriptTypes(text), text);
   for (const path of [
     '/console/',
     '/console/tsconfig.json',
     '/console/..%2ffiles.ts',
-    '/console/lib/none.js',
+    '/console/app-00000000.js',
     '/index.html',
     '/version.ts',
   ]) {
-    assert.equal((await get(path)).status, 404, path);
+    const { status, headers } = await get(path);
+    assert.deepEqual([status, headers.get('Cache-Control')], [404, 'no-store'], path);
+  }
+});
+
+test('the source serves each module of the console without its types', async () => {
+  const { files } = openConsoleFiles();
+  const request = {
+    method: 'GET',
+    url: new URL('http://localhost/'),
+    query: {},
+    fields: new Map(),
+    body: Buffer.alloc(0),
+    signal: new AbortController().signal,
+  };
+  const folder = new URL('../../src/ops/console/page/', import.meta.url);
+  for (const name of readdirSync(folder).filter((one) => one.endsWith('.ts'))) {
+    const served = `${(await files.get(`/console/${name}`)?.(request))?.body}`;
+    assert.equal(stripTypeScriptTypes(served), served, name);
+    assert.equal(served.length, readFileSync(new URL(name, folder), 'utf8').length, name);
   }
 });
 

@@ -16,7 +16,6 @@ import {
   commandLine,
   create,
   oneThread,
-  sourceLine,
   startServer,
   storePath,
   temporaryFolder,
@@ -41,7 +40,7 @@ async function startUnwatched(
   const [port, opsPort] = [await freePort(), await freePort()];
   const ports = ['--port', `${port}`, '--ops-port', `${opsPort}`];
   const flags = ['--store', `sqlite:${store}`, '--log-level', 'debug', ...oneThread];
-  const child = spawn(...sourceLine('serve', ...ports, ...flags, ...args), {
+  const child = spawn(...commandLine('serve', ...ports, ...flags, ...args), {
     env: { ...process.env, ...besideOthers, ...withLimits({ service: { logLinesMax: 200 } }) },
     stdio: ['ignore', stdout, stderr],
   });
