@@ -301,7 +301,7 @@ export async function recordBackup(
 
 /** Names the manifest first, so that no backup lacks one. Synchronous: no signal divides it. */
 function publish(copy: string, path: string, manifest: Manifest): void {
-  if (!createFileDurably(manifestPath(path), manifestText(manifest), 0o600))
+  if (!createFileDurably(manifestPath(path), manifestText(manifest)))
     throw nameTaken(manifestPath(path));
   let isNamed = false;
   try {

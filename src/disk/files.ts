@@ -35,13 +35,11 @@ export function makeFolderDurably(path: string): void {
  * survives a power cut.
  *
  * @param content or what writes to a descriptor
- * @param mode as in chmod(2)
  * @returns false if `path` exists already, which is left as it is
  */
 export function createFileDurably(
   path: string,
   content: string | ((descriptor: number) => void),
-  mode: number,
 ): boolean {
   const unfinished = `${path}.${process.pid}.unfinished`;
   try {
@@ -49,7 +47,7 @@ export function createFileDurably(
     rmSync(unfinished, { force: true });
     // With O_SYNC, a write returns when it is on disk (open(2)). Windows has no such flag.
     const { O_CREAT, O_EXCL, O_WRONLY, O_SYNC = 0 } = constants;
-    const descriptor = openSync(unfinished, O_CREAT | O_EXCL | O_WRONLY | O_SYNC, mode);
+    const descriptor = openSync(unfinished, O_CREAT | O_EXCL | O_WRONLY | O_SYNC, 0o600);
     if (typeof content === 'string') writeFileSync(descriptor, content);
     else content(descriptor);
     closeSync(descriptor);
@@ -155,9 +153,9 @@ function demandSmall(stats: Stats, path: string, bytesMax: number): void {
     throw new UnfitFileError(`${path} is larger than ${sizeText(bytesMax)}`);
 }
 
-/** Makes an empty file. An existing file is left as it is. @param mode as in chmod(2) */
-export function makeFile(path: string, mode: number): void {
-  closeSync(openSync(path, 'a', mode));
+/** Makes an empty file for this user. An existing file is left as it is. */
+export function makeFile(path: string): void {
+  closeSync(openSync(path, 'a', 0o600));
 }
 
 /** Gives a file a second name, durably. @returns false if `path` exists, which is left as it is */

@@ -56,7 +56,7 @@ function prepareFirstToken(path: string, location: string): { token: string; isN
   try {
     makeFolderDurably(dirname(path));
     const made = generateToken();
-    if (createFileDurably(path, `${made}\n`, 0o600)) return { token: made, isNew: true };
+    if (createFileDurably(path, `${made}\n`)) return { token: made, isNew: true };
     const token = tokenIn(readOwnFile(path, limits.access.tokenFileBytesMax));
     if (token !== undefined) return { token, isNew: false };
   } catch (error) {

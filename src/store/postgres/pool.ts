@@ -200,14 +200,14 @@ async function retryUndone<T>(attempt: () => Promise<T>, deadlineMs: number): Pr
   }
 }
 
-/** Runs work on a new connection. @param callMs time for the work @throws StoreError */
+/** Runs work that acknowledges no plant on a new connection, for `callMs`. @throws StoreError */
 export async function runOnce<T>(
   location: PostgresLocation,
   callMs: number,
   work: (query: Query) => Promise<T>,
-  choices?: Parameters<typeof openConnector>[2],
+  isReader = false,
 ): Promise<T> {
-  const pool = openPool(openConnector(location, callMs, choices), 1);
+  const pool = openPool(openConnector(location, callMs, { acceptsLostCommits: true, isReader }), 1);
   try {
     return await pool.run(work);
   } finally {

@@ -84,7 +84,7 @@ export async function openPostgresReader(
   location: PostgresLocation,
   readMs: number,
 ): Promise<StoreReader> {
-  const connector = openConnector(location, readMs, { isReader: true });
+  const connector = openConnector(location, readMs, { acceptsLostCommits: true, isReader: true });
   const pool = openPool(connector, 1);
   try {
     await pool.run((query) => demandStore(query, location));

@@ -31,7 +31,7 @@ export async function backUp(storePath: string, copyPath: string, onProgress: On
     const bytes = pragma(store, 'page_count') * pragma(store, 'page_size');
     const tooFull = shortOfSpace(dirname(copyPath), bytes);
     if (tooFull !== undefined) throw new StoreError('unavailable', tooFull);
-    makeFile(copyPath, 0o600);
+    makeFile(copyPath);
     await copyPages(store, copyPath, onProgress);
     store.exec('COMMIT');
     file.demandUnchanged();

@@ -35,7 +35,7 @@ export function openForWriting(path: string, mayMake: boolean) {
       if (!mayMake) throw noStore(path);
       // Without this, SQLite would make the file readable by everyone. SQLite gives its other files
       // the same mode.
-      makeFile(path, 0o600);
+      makeFile(path);
     }
     const { demandClosed } = demandSynced(path);
     const db = new DatabaseSync(path, { timeout: openMs });

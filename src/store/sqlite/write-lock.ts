@@ -71,7 +71,7 @@ const pause = new Int32Array(new SharedArrayBuffer(4));
  * @returns undefined if another process has the lock @throws errors of SQLite and the file system
  */
 export function tryLockFile(path: string): Disposable | undefined {
-  makeFile(path, 0o600);
+  makeFile(path);
   const db = new DatabaseSync(path);
   try {
     db.exec('BEGIN EXCLUSIVE');
