@@ -82,10 +82,7 @@ export function isSocketFolder(host: string): boolean {
   return host.startsWith('/');
 }
 
-/**
- * The setting for another process of the program, which has the PG* variables of this one.
- * Arguments would show the password to other users of the machine.
- */
+/** For another process of the program. Arguments would show the password to other users. */
 export function settingOf(location: StoreLocation): { readonly PLANT_STORE_STORE: string } {
   return {
     PLANT_STORE_STORE: location.engine === 'postgres' ? location.url : `sqlite:${location.path}`,

@@ -27,11 +27,7 @@ export function unknownVersion(
         'a new store';
 }
 
-/**
- * @param store a store, as the subject of a sentence
- * @param location as `Engine.url`
- * @throws StoreOpenError for the store of an earlier version, which only some commands can read
- */
+/** @param store the subject of a sentence @throws StoreOpenError for an earlier version */
 export function demandNewest(version: number, store: string, location: string): void {
   if (version >= schemaVersion) return;
   throw new StoreOpenError(

@@ -112,11 +112,7 @@ export function demandNewestFile(version: number, path: string): void {
   demandNewest(version, `the store at ${path}`, urlOf(path));
 }
 
-/**
- * An empty file is no store, and is not opened: SQLite would remove the WAL of an earlier one.
- *
- * @throws if this process may not look there
- */
+/** Not for an empty file: SQLite would remove the WAL of an earlier store. @throws if hidden */
 export function isThere(path: string): boolean {
   return (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0;
 }

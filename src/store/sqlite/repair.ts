@@ -42,10 +42,7 @@ export function demandSynced(path: string, mayBeCrash = false) {
   return {
     isRepaired: failed.size > 0 || lacked > 0,
     /**
-     * Call it after the last connection of this process is closed: SQLite checkpoints then, and
-     * reports no error.
-     *
-     * @throws StoreError
+     * Call it after the last close: SQLite checkpoints then, and hides errors. @throws StoreError
      */
     async demandClosed(): Promise<void> {
       if (store === undefined) return;

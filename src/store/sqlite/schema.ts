@@ -156,11 +156,7 @@ function ownSchema(): Map<string, string> {
   return schemaOf(db);
 }
 
-/**
- * 0 for an empty file.
- *
- * @throws StoreOpenError for an unknown schema, or a file of another program
- */
+/** 0 for an empty file. @throws StoreOpenError for an unknown schema, or a foreign file */
 export function schemaVersionOf(db: DatabaseSync, path: string): number {
   const id = pragma(db, 'application_id');
   const version = pragma(db, 'user_version');

@@ -65,11 +65,7 @@ export function retryWhileBusy<T>(lockMs: number, work: () => T, locked?: () => 
 
 const pause = new Int32Array(new SharedArrayBuffer(4));
 
-/**
- * Locks an empty file against other processes, until disposal or the end of this process.
- *
- * @returns undefined if another process has the lock @throws errors of SQLite and the file system
- */
+/** Locks an empty file until disposal. @returns undefined if another process has the lock */
 export function tryLockFile(path: string): Disposable | undefined {
   makeFile(path);
   const db = new DatabaseSync(path);

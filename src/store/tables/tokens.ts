@@ -63,10 +63,7 @@ export interface TokenRotation {
   readonly by?: string | undefined;
 }
 
-/**
- * `not in force`: no token of this name is. With a time: the secret before the last rotation is
- * in force until then.
- */
+/** With a time: the secret before the last rotation is in force until then. */
 export type RefusedRotation = 'not in force' | 'too many' | { readonly inForceUntilMs: number };
 
 export interface RotatedToken {

@@ -9,10 +9,7 @@ export interface Jwt {
   readonly claims: Members;
 }
 
-/**
- * Whether a token has the form of a signed JWT (RFC 7515 §7.1), also with the padding that makes
- * `readJwt` refuse it. No token of the store has dots.
- */
+/** The form of a signed JWT (RFC 7515 §7.1), also padded. No token of the store has dots. */
 export function isJwt(token: string): boolean {
   return /^[\w-]+\.[\w-]+\.[\w-]*=*$/.test(token);
 }
