@@ -72,9 +72,7 @@ export function sharedLock(cells: Int32Array) {
       Atomics.store(cells, idleCell, free);
       return ticket & ~waited;
     },
-    /**
-     * From now on until the release, another thread may take the lock if it has waited for long.
-     */
+    /** Until the release, another thread may take the lock if it has waited for long. */
     idle: (ticket: number) => void Atomics.store(cells, idleCell, ticket),
     /** Does nothing if another thread has taken the lock. */
     release(ticket: number): void {

@@ -41,9 +41,7 @@ export function demandSynced(path: string, mayBeCrash = false) {
   } else if (mayBeCrash) lacked = repair(path, failed);
   return {
     isRepaired: failed.size > 0 || lacked > 0,
-    /**
-     * Call it after the last close: SQLite checkpoints then, and hides errors. @throws StoreError
-     */
+    /** Call it after the last close: SQLite then checkpoints silently. @throws StoreError */
     async demandClosed(): Promise<void> {
       if (store === undefined) return;
       await syncPart('store', store).catch((error) => {
