@@ -32,7 +32,6 @@ export function isTokenName(name: string): boolean {
   );
 }
 
-/** What commands and the console show of a token; null for none. */
 export function shownToken(token: TokenRecord, nowMs: number) {
   return {
     name: token.name,
