@@ -32,7 +32,6 @@ export function isTokenName(name: string): boolean {
   );
 }
 
-/** What commands and the console show of a token; null for none. */
 export function shownToken(token: TokenRecord, nowMs: number) {
   return {
     name: token.name,
@@ -90,7 +89,7 @@ function refused(refusal: keyof typeof refusals, name: string, untilMs = 0) {
 }
 
 const refusals = {
-  unknown: (name: string) => `there is no token named ${name} that could be rotated`,
+  'not in force': (name: string) => `there is no token named ${name} that could be rotated`,
   'name taken': (name: string) =>
     `there is a token named ${name} already; choose another name, ` +
     'or rotate the token for a new secret',

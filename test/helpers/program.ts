@@ -17,12 +17,13 @@ const installed = process.env['TEST_PROGRAM'];
 
 /** The bundles that the run has built of the source: they start sooner. A file that runs alone has none. */
 const built = process.env['BUILT_PROGRAM'];
-// The bundles keep their compiled code beside them, and are removed with it.
-if (built !== undefined) delete process.env['NODE_COMPILE_CACHE'];
 
 /** The file and the arguments of a command of the real program, for spawn(). */
 export function commandLine(...args: string[]): [string, string[]] {
-  return installed ? [resolve(installed), args] : [process.execPath, [built ?? source, ...args]];
+  if (installed) return [resolve(installed), args];
+  if (built === undefined) return [process.execPath, [source, ...args]];
+  // The bundles keep their compiled code beside them, and are removed with it.
+  return ['env', ['-u', 'NODE_COMPILE_CACHE', process.execPath, built, ...args]];
 }
 
 /**
@@ -283,7 +284,7 @@ export function startProgram(
     node !== undefined || replacesSource
       ? [node ?? process.execPath, [source, ...args]]
       : commandLine(...args);
-  const isBuilt = file === process.execPath && withArgs[0] === built;
+  const isBuilt = built !== undefined && withArgs.includes(built);
   if (isBuilt && harm === undefined) delete variables['NODE_OPTIONS'];
   const [program, ...rest] = [...limited, file, ...withArgs] as [string, ...string[]];
   return spawn(program, rest, {

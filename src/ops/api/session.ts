@@ -66,7 +66,7 @@ export function signIn({ sessions, log }: SignInSources): Handler {
     const session = await (token === undefined
       ? sessions.signInByLink(link)
       : sessions.signIn(token.trim()));
-    if (session === 'unknown') return refuseGuess(token === undefined ? 'link' : 'token');
+    if (session === 'not in force') return refuseGuess(token === undefined ? 'link' : 'token');
     if (session === 'not an operator')
       return refuse(
         'notOperator',
