@@ -3,8 +3,7 @@ import { after, type TestContext, test } from 'node:test';
 import pg from 'pg';
 import { limits } from '../../../src/limits.ts';
 import { pause, untilInForce } from '../../helpers/pause.ts';
-import { startPostgres } from '../../helpers/postgres.ts';
-import { untilRow } from '../../helpers/postgres-pair.ts';
+import { startPostgres, untilRow } from '../../helpers/postgres.ts';
 import {
   create,
   createdAtLast,
