@@ -1,22 +1,24 @@
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { type BuildOptions, build } from 'esbuild';
-import { assetNames, readAsset, threadEntries } from '../src/program.ts';
+import { type BuildOptions, build, type Plugin } from 'esbuild';
+import { threadEntries } from '../src/program.ts';
+import { buildAssets } from './assets.ts';
 
 const launcher = 'bin/plant-store.js';
 
 /**
  * Builds the program: the launcher in `bin/`, the bundles and the assets in `lib/`.
  *
- * @returns the files that went into the bundles, relative to the root of the project
+ * @returns the files that went into them, relative to the root of the project
  */
-export async function buildProgram(folder: string): Promise<string[]> {
-  const inputs = await bundle({ outdir: join(folder, 'lib'), splitting: true });
-  for (const name of assetNames()) write(join(folder, 'lib/assets', name), readAsset(name));
+export async function buildProgram(folder: string, plugins: Plugin[] = []): Promise<string[]> {
+  const inputs = await bundle({ outdir: join(folder, 'lib'), splitting: true, plugins });
+  const { assets, inputs: inputsOfAssets } = await buildAssets();
+  for (const [name, content] of assets) write(join(folder, 'lib/assets', name), content);
   const start = readFileSync(launcher, 'utf8').replace('../src/main.ts', '../lib/main.js');
   write(join(folder, launcher), start, 0o755);
-  return inputs;
+  return [...inputs, ...inputsOfAssets];
 }
 
 function write(path: string, content: string | Buffer, mode = 0o644): void {
@@ -32,7 +34,7 @@ function write(path: string, content: string | Buffer, mode = 0o644): void {
  * @returns the files that went into the bundles, relative to the root of the project
  */
 export async function bundle(
-  options: Pick<BuildOptions, 'outdir' | 'splitting'>,
+  options: Pick<BuildOptions, 'outdir' | 'splitting' | 'plugins'>,
 ): Promise<string[]> {
   const threads = Object.entries(threadEntries).map(([name, file]) => [name, `src/${file}`]);
   const { metafile } = await build({

@@ -11,7 +11,8 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import lock from '../package-lock.json' with { type: 'json' };
-import { assetNames, readAsset, threadEntries } from '../src/program.ts';
+import { threadEntries } from '../src/program.ts';
+import { buildAssets } from './assets.ts';
 import { bundle } from './bundle.ts';
 
 /** As Debian and OCI name it. */
@@ -47,7 +48,7 @@ const cache = 'node_modules/.cache/plant-store-nodes';
  * Node without symbols, the bundles, and the assets.
  *
  * @param output an absolute path
- * @returns the files in the bundles, relative to the root of the project
+ * @returns the files that went into it, relative to the root of the project
  */
 export async function buildExecutable(name: PlatformName, output: string): Promise<string[]> {
   const platform = platforms[name];
@@ -58,8 +59,9 @@ export async function buildExecutable(name: PlatformName, output: string): Promi
   const node = inFolder('node');
   if ('strip' in platform) execFileSync(platform.strip, ['-o', node, fetchNode(name)]);
   else copyFileSync(fetchNode(name), node);
-  for (const asset of assetNames()) writeFileSync(inFolder(asset), readAsset(asset));
-  const embedded = [...assetNames(), ...Object.keys(threadEntries).map((name) => `${name}.js`)];
+  const { assets, inputs: inputsOfAssets } = await buildAssets();
+  for (const [asset, content] of assets) writeFileSync(inFolder(asset), content);
+  const embedded = [...assets.keys(), ...Object.keys(threadEntries).map((name) => `${name}.js`)];
   const config = {
     // The file keeps this path, so it must not name the folder.
     main: 'main.js',
@@ -73,7 +75,7 @@ export async function buildExecutable(name: PlatformName, output: string): Promi
   };
   writeFileSync(inFolder('sea.json'), JSON.stringify(config));
   execFileSync(process.execPath, ['--build-sea', 'sea.json'], { cwd: folder, stdio: 'ignore' });
-  return inputs;
+  return [...inputs, ...inputsOfAssets];
 }
 
 /**

@@ -1,13 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Packages of which files are among the assets. */
-const packagesInAssets = ['preact', 'uplot'];
-
 /**
  * The licences of the npm packages that the program contains.
  *
- * @param inputs the files of its bundles, relative to the root of the project
+ * @param inputs the files in it, relative to the root of the project
  */
 export function licences(inputs: readonly string[]): string {
   return packagesIn(inputs).map(licence).join('\n');
@@ -15,7 +12,7 @@ export function licences(inputs: readonly string[]): string {
 
 function packagesIn(inputs: readonly string[]): string[] {
   const names = inputs.map((input) => /^node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(input)?.[1]);
-  return [...new Set([...packagesInAssets, ...names.filter((name) => name !== undefined)])].sort();
+  return [...new Set(names.filter((name) => name !== undefined))].sort();
 }
 
 function licence(name: string): string {

@@ -25,11 +25,14 @@ export function manPage(): string {
     '.SH DESCRIPTION',
     'Plant Store keeps plants behind one HTTP operation, POST /plants.',
     'A 200 means that the plant is on disk.',
-    'A flag counts before its environment variable.',
     ...groups.flatMap(({ heading, commands }) => [
       `.SH ${escaped(heading.toUpperCase())}`,
       ...commands.flatMap(commandText),
     ]),
+    '.SH FLAGS',
+    escaped(`Every flag has an environment variable: --store has ${variableOf('store')}.`),
+    'A flag counts before its variable.',
+    ...Object.keys(flags).flatMap((name) => flagText(name as FlagName)),
     '.SH EXIT STATUS',
     '0 done, 1 failed, 2 wrong usage.',
     '.SH FILES',
@@ -48,7 +51,7 @@ function commandText({ name, positionals, summary, need, flags: names, examples 
     `.SS plant-store ${escaped([name, ...positionals].join(' '))}${names.length > 0 ? ' [flags]' : ''}`,
     escaped(summary),
     escaped(need),
-    ...names.flatMap(flagText),
+    ...(names.length > 0 ? ['.PP', escaped(`Flags: --${names.join(', --')}.`)] : []),
     '.PP',
     '.nf',
     ...examples.map(escaped),
@@ -57,13 +60,9 @@ function commandText({ name, positionals, summary, need, flags: names, examples 
 }
 
 function flagText(name: FlagName): string[] {
-  const { help, need, placeholder, default: usual } = flags[name];
+  const { help, placeholder, default: usual } = flags[name];
   const byDefault = usual === undefined || placeholder === '' ? '' : ` (default ${usual})`;
-  const typed = escaped(`--${name} ${placeholder}`.trimEnd());
-  return item(
-    `${typed}, ${variableOf(name)}`,
-    `${escaped(`${help}${byDefault}.`)}\n${escaped(need)}`,
-  );
+  return item(escaped(`--${name} ${placeholder}`.trimEnd()), escaped(`${help}${byDefault}.`));
 }
 
 function item(name: string, text: string): string[] {

@@ -58,8 +58,8 @@ export const programCommand: readonly [string, ...string[]] =
 const moduleAssets: Readonly<Record<string, string>> = {
   'console/lib/preact.js': 'preact',
   'console/lib/preact-hooks.js': 'preact/hooks',
-  'console/lib/uplot.js': 'uplot/dist/uPlot.iife.min.js',
-  'console/lib/uplot.css': 'uplot/dist/uPlot.min.css',
+  'console/lib/uplot.js': 'uplot/dist/uPlot.esm.js',
+  'console/uplot/dist/uPlot.min.css': 'uplot/dist/uPlot.min.css',
   'console/lib/quantity-text.ts': './quantity-text.ts',
   'reference/theme.css': './ops/console/page/theme.css',
 };
@@ -73,7 +73,7 @@ const folderAssets: Readonly<Record<string, { folder: string; files: RegExp }>> 
 
 /**
  * The names of all assets: files that the program hands on to browsers and shells. A name is a path
- * below `assets/` of a bundle, with `/` on every system.
+ * below `assets/` of a bundle, with `/` on every system. A build has other files for the console.
  */
 export function assetNames(): string[] {
   if (form === 'executable') return getAssetKeys().filter((name) => name.includes('/'));

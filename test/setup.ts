@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
+import type { Plugin } from 'esbuild';
 import { buildProgram } from '../packaging/bundle.ts';
 import { sharedPostgres } from './helpers/postgres.ts';
 import { ownerOf, temporaryFolder } from './helpers/program.ts';
@@ -11,10 +12,21 @@ import { ownerOf, temporaryFolder } from './helpers/program.ts';
 
 const shared = new AsyncDisposableStack();
 
+const own = resolve('src/limits.ts');
+const changed = resolve('test/helpers/changed-limits.ts');
+/** As `sabotage.ts` has the source take its limits. */
+const changeableLimits: Plugin = {
+  name: 'changeable limits',
+  setup: ({ onResolve }) =>
+    onResolve({ filter: /\/limits\.ts$/ }, ({ importer, resolveDir, path }) =>
+      importer !== changed && resolve(resolveDir, path) === own ? { path: changed } : undefined,
+    ),
+};
+
 export async function globalSetup(): Promise<void> {
   const owner = ownerOf(shared);
   const folder = await temporaryFolder(owner);
-  await buildProgram(folder);
+  await buildProgram(folder, [changeableLimits]);
   writeFileSync(join(folder, 'package.json'), '{ "type": "module" }');
   process.env['BUILT_PROGRAM'] = join(folder, 'bin/plant-store.js');
   process.env['SHARED_POSTGRES_PORT'] = `${(await sharedPostgres(owner)).port}`;

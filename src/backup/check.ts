@@ -36,12 +36,7 @@ async function hashFile(path: string): Promise<{ bytes: number; sha256: string }
   return { bytes, sha256: hash.digest('hex') };
 }
 
-/**
- * Checks a backup against its manifest.
- *
- * @param copy of the backup, or the backup itself
- * @returns `manifest` is undefined if the backup has none
- */
+/** Compares a backup, or a copy of it, with its manifest. @throws CommandError */
 export async function demandSound(
   source: string,
   copy: string,

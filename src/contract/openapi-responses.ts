@@ -43,7 +43,7 @@ type HeaderField = keyof typeof headerFields;
 /** Fields that the service adds to those of the catalogue. */
 const addedFields: Readonly<Record<number, readonly HeaderField[]>> = {
   405: ['Allow'],
-  429: ['RateLimit', 'RateLimit-Policy'],
+  429: ['Retry-After', 'RateLimit', 'RateLimit-Policy'],
 };
 
 /** Meanings and bodies of 200 and 400 are those of the specification. The rest is the catalogue. */

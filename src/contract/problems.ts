@@ -161,7 +161,6 @@ export const problems = withStatus({
     code: 42900,
     when: 'The token has sent more creates than its rate allows. The plant was not stored.',
     remedy: 'Retry after the time in `Retry-After`, and send fewer creates.',
-    headers: retrySoon,
     example:
       'The token may send creates at 1/s, and 1 at once. This plant was not stored; retry in 1 s.',
   },
@@ -186,7 +185,7 @@ export const problems = withStatus({
     code: 50300,
     when:
       'Too many plants wait to be stored, or requests that arrive take all the memory for them. ' +
-      'A token, or a network of clients without one, that has the most is refused first. ' +
+      'The token, or the network of clients without a token, that holds the most is refused first. ' +
       'The plant was not stored.',
     remedy: 'Retry after the time in `Retry-After`.',
     headers: retrySoon,

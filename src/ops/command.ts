@@ -70,7 +70,8 @@ export function openBrowser([file, ...args]: CommandLine, url: string): Promise<
 
 export const healthcheck = command({
   positionals: [],
-  summary: 'Ask a running service whether it stores creates. Exit code 1 means no, or no answer.',
+  summary:
+    'Ask a running service whether it stores creates. The exit code is 1 if it does not, or does not answer.',
   need: 'Use it for the health check of a container, which has no curl.',
   flags: [...addressFlags, 'json'],
   examples: ['plant-store healthcheck', 'plant-store healthcheck --ops-port 9091'],

@@ -2,104 +2,78 @@ import type { Worker } from 'node:worker_threads';
 import { limits } from '../limits.ts';
 import { StoreError } from '../store/errors.ts';
 import type { PlantReader } from '../store/plants.ts';
+import { callsTo } from '../threads/calls.ts';
 
-type Reads = Pick<PlantReader, 'getPlant' | 'searchPlants' | 'newestPlants' | 'countMatches'>;
-
-type Name = keyof Reads;
-
-/** A message to the thread. The thread answers with the result, in the order of the requests. */
-interface ReaderRequest {
-  readonly read: Name;
-  readonly args: readonly unknown[];
-}
-export type ReaderOrder = ReaderRequest | 'close';
+type Reads = Pick<PlantReader, 'getPlant' | 'searchPlants' | 'countMatches'>;
 
 export type ReaderThread = ReturnType<typeof openReaderThread>;
 
-interface Read {
-  readonly request: ReaderRequest;
-  readonly signal: AbortSignal | undefined;
-  readonly answer: PromiseWithResolvers<unknown>;
-}
-
 /**
  * Long reads of a store, one at a time, on a thread that starts with a read and ends after
- * `limits.ops.readerIdleMs` without one. Disposing of it waits for the read under way.
+ * `limits.ops.readerIdleMs` without one, or with a failed read. Disposing of it waits for the read
+ * under way.
  *
  * @param start starts a thread (`reader-thread.ts`)
  */
 export function openReaderThread(start: () => Worker, onFailure: (error: Error) => void) {
-  const waiting: Read[] = [];
-  let current: Read | undefined;
-  let thread: Worker | undefined;
+  let thread: ReturnType<typeof startThread> | undefined;
   let idle: NodeJS.Timeout | undefined;
-  let ended: Promise<unknown> = Promise.resolve();
+  let reads = 0;
+  let last: Promise<unknown> = Promise.resolve();
   let isClosed = false;
 
-  function startThread(): Worker {
-    const started = start();
-    started.on('message', (answer) => finish(({ resolve }) => resolve(answer)));
-    started.on('error', onFailure);
-    started.on('exit', () => {
-      // A thread that was told to end was idle, unless everything ends.
-      if (thread !== started && !isClosed) return;
-      thread = undefined;
-      finish(({ reject }) => reject(unavailable('the thread that reads the store has failed')));
-    });
-    return started;
+  function startThread() {
+    const worker = start();
+    worker.on('error', onFailure);
+    return { worker, ...callsTo(worker, 'the thread that reads the store') };
   }
 
-  function finish(how: (answer: Read['answer']) => void): void {
-    if (current !== undefined) how(current.answer);
-    current = undefined;
-    startNext();
-  }
-
-  function endThread(): void {
-    if (thread === undefined) return;
+  async function endThread(): Promise<void> {
     const ending = thread;
-    ended = new Promise((resolve) => ending.once('exit', resolve));
-    ending.postMessage('close' satisfies ReaderOrder);
     thread = undefined;
+    await ending?.worker.terminate();
   }
 
-  function startNext(): void {
-    if (current !== undefined) return;
-    clearTimeout(idle);
-    current = waiting.shift();
-    if (current === undefined) {
-      idle = setTimeout(endThread, limits.ops.readerIdleMs).unref();
-      return;
-    }
-    if (isClosed || current.signal?.aborted)
-      return finish(({ reject }) => reject(unavailable('the read was cancelled')));
+  async function readNow(name: string, args: readonly unknown[], signal?: AbortSignal) {
+    if (isClosed || signal?.aborted) throw unavailable('the read was cancelled');
     thread ??= startThread();
-    thread.postMessage(current.request satisfies ReaderOrder);
+    try {
+      return await thread.call(name, args);
+    } catch (error) {
+      onFailure(error as Error);
+      await endThread();
+      throw unavailable((error as Error).message);
+    }
+  }
+
+  function noteEnd(): void {
+    reads -= 1;
+    if (reads === 0) idle = setTimeout(endThread, limits.ops.readerIdleMs).unref();
   }
 
   return {
     /**
      * @param signal its abort cancels a read that has not begun
-     * @throws StoreError (`unavailable`) if `limits.ops.readsMax` reads wait, or the thread has
-     * failed; the next read starts another thread
+     * @throws StoreError (`unavailable`) if `limits.ops.readsMax` reads wait, or the read has failed
      */
-    read<N extends Name>(
+    async read<N extends keyof Reads>(
       name: N,
       args: Parameters<Reads[N]>,
       signal?: AbortSignal,
-    ): ReturnType<Reads[N]> {
-      const answer = Promise.withResolvers<unknown>();
-      if (waiting.length >= limits.ops.readsMax)
-        answer.reject(unavailable(`${waiting.length} other reads of the store wait`));
-      else waiting.push({ request: { read: name, args }, signal, answer });
-      startNext();
-      return answer.promise as ReturnType<Reads[N]>;
+    ): Promise<Awaited<ReturnType<Reads[N]>>> {
+      if (reads > limits.ops.readsMax)
+        throw unavailable(`${limits.ops.readsMax} other reads of the store wait`);
+      reads += 1;
+      clearTimeout(idle);
+      const result = last.then(() => readNow(name, args, signal)).finally(noteEnd);
+      last = result.catch(() => undefined);
+      return (await result) as Awaited<ReturnType<Reads[N]>>;
     },
     async [Symbol.asyncDispose]() {
       isClosed = true;
+      await last;
       clearTimeout(idle);
-      endThread();
-      await ended;
+      await endThread();
     },
   };
 }

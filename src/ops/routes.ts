@@ -22,6 +22,7 @@ import {
 } from './api/tokens.ts';
 import { openConsoleFiles } from './console/files.ts';
 import type { Configuration, RefusalList, SampleList, Setting } from './contract.ts';
+import { packed } from './gzip.ts';
 import type { Samples } from './metrics/samples.ts';
 import type { ReaderThread } from './reader.ts';
 import type { RefusedRequests } from './refused-requests.ts';
@@ -77,7 +78,8 @@ export function openConsole(sources: ConsoleSources): Handler {
 
   async function answer(request: OperatorRequest): Promise<Answer> {
     const { pathname } = request.url;
-    if (pathname.startsWith('/api/')) return refuseOtherSites(request) ?? answerApi(request);
+    if (pathname.startsWith('/api/'))
+      return refuseOtherSites(request) ?? packed(request, await answerApi(request));
     const send = files.get(pathname);
     return send && request.method === 'GET' ? send(request) : missing(request, send ? ['GET'] : []);
   }
@@ -120,7 +122,7 @@ function refuseIfUnavailable(error: unknown): Answer {
 function securityHeaders(scriptHashes: readonly string[]): Readonly<Record<string, string>> {
   const policy = [
     "default-src 'none'",
-    `script-src 'self' ${scriptHashes.join(' ')}`,
+    ["script-src 'self'", ...scriptHashes].join(' '),
     "style-src 'self'",
     "img-src 'self'",
     "connect-src 'self'",

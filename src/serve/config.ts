@@ -64,11 +64,7 @@ export function demandDatabase({ store, 'min-standbys': standbysMin }: ServeValu
 
 export type ServiceConfig = ReturnType<typeof serviceConfig>;
 
-/**
- * What the parts of the service need of its flags. Times are in milliseconds.
- *
- * @param settings the configuration that the console shows
- */
+/** What the service needs of its flags. @param settings the configuration that the console shows */
 export function serviceConfig(values: ServeValues, settings: readonly Setting[], env: Environment) {
   return Object.freeze({
     host: values.host,

@@ -215,9 +215,8 @@ function operatorEvents(log: Log): ListenerEvents {
 const resourceLimits = { maxYoungGenerationSizeMb: 1 };
 
 /**
- * The newest backup whose file is there, or else the newest one: a backup that was made elsewhere
- * and removed hides no other. Another machine may have the backups of a database. One look at a time:
- * each one that a disk does not return from holds one of Node's threads for files.
+ * The newest backup whose file is there, or else the newest: a backup that was made elsewhere and
+ * removed hides no other. Another machine may have the backups of a database. One look at a time: a disk that does not return holds a thread of Node.
  */
 function lastBackupOf(
   location: StoreLocation,

@@ -12,7 +12,7 @@ import { type Log, openLog } from '../telemetry/log.ts';
 export const upgrade = command({
   positionals: [],
   summary: 'Upgrade a store of an earlier version.',
-  need: 'For a role that owns the tables of a database; the start of the service does the same.',
+  need: 'The start of the service does the same. Use it if only another role owns the tables of a database.',
   flags: ['store'],
   examples: [
     'plant-store upgrade',

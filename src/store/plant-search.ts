@@ -5,7 +5,6 @@ import type {
   CountedMatches,
   FoundPlants,
   MatchCount,
-  NewestSearch,
   PlantFilter,
   PlantMatch,
   PlantSearch,
@@ -15,7 +14,6 @@ import type {
 /** A place in an order of the plants: an id, or a place in time in the form of the engine. */
 export type Place = readonly bigint[];
 
-/** A part of a store, and the plants in it that match. */
 export interface Window {
   readonly plants: readonly StoredPlant[];
   /** The place of each plant. */
@@ -43,7 +41,7 @@ function openPace(budgetMs: number) {
   let plantsMax = limits.store.searchWindowPlants;
   return {
     plantsMax: () => plantsMax,
-    /** Called after each window. @returns whether the time is over */
+    /** Whether the time is over. Called after each window. */
     isOver(): boolean {
       const nowMs = performance.now();
       if (nowMs - windowStartedMs < limits.store.searchWindowMs) plantsMax *= 4;
@@ -53,15 +51,20 @@ function openPace(budgetMs: number) {
   };
 }
 
+interface Found {
+  readonly plants: readonly StoredPlant[];
+  readonly next: Place | undefined;
+}
+
 /**
  * Searches windows, one read each: no query is slow, however rare the matches are. An index on
  * names would find them at once, and make every create slower.
  */
 async function searchWindows(
-  { limit, budgetMs, ...match }: PlantSearch,
+  { limit, budgetMs, ...match }: Omit<PlantSearch, 'from'>,
   start: Place | undefined,
   windowAt: WindowAt,
-): Promise<FoundPlants<Place>> {
+): Promise<Found> {
   const pace = openPace(budgetMs);
   const plants: StoredPlant[] = [];
   const places: Place[] = [];
@@ -94,10 +97,12 @@ interface PlantWindows {
 }
 
 export function searchesIn({ windowAfter, windowBefore, countAfter, countAll }: PlantWindows) {
-  async function searchPlants({ after, ...search }: PlantSearch): Promise<FoundPlants<bigint>> {
-    const start = after === undefined ? undefined : [after];
-    const { plants, next } = await searchWindows(search, start, windowAfter);
-    return { plants, next: next?.[0] };
+  async function searchPlants({ isNewestFirst = false, from, ...search }: PlantSearch) {
+    const start = from === undefined ? undefined : placeIn(from, isNewestFirst ? 2 : 1);
+    if (from !== undefined && start === undefined) return undefined;
+    const windowAt = isNewestFirst ? windowBefore : windowAfter;
+    const { plants, next } = await searchWindows(search, start, windowAt);
+    return { plants, next: next?.join('.') } satisfies FoundPlants;
   }
 
   /**
@@ -113,7 +118,7 @@ export function searchesIn({ windowAfter, windowBefore, countAfter, countAll }: 
       // A signal waits for a turn of the event loop.
       await setImmediate();
       const wanted = { ...match, limit: left };
-      const found: FoundPlants<Place> = isSparse
+      const found: Found = isSparse
         ? await searchRest(wanted, next, windowAt)
         : await searchWindows({ ...wanted, budgetMs }, next, windowAt);
       yield* found.plants;
@@ -136,13 +141,6 @@ export function searchesIn({ windowAfter, windowBefore, countAfter, countAll }: 
     }
   }
 
-  async function newestPlants({ before, ...search }: NewestSearch) {
-    const start = before === undefined ? undefined : parsePosition(before);
-    if (before !== undefined && start === undefined) return undefined;
-    const { plants, next } = await searchWindows(search, start, windowBefore);
-    return { plants, next: next?.join('.') };
-  }
-
   async function countMatches({ after, budgetMs, ...match }: MatchCount): Promise<CountedMatches> {
     const pace = openPace(budgetMs);
     let [plants, lookedAt] = [0, 0];
@@ -158,7 +156,7 @@ export function searchesIn({ windowAfter, windowBefore, countAfter, countAll }: 
   const allPlants = (sinceMs?: number): AsyncIterable<StoredPlant> =>
     listPlants({ sinceMs, limit: Number.MAX_SAFE_INTEGER });
 
-  return { searchPlants, listPlants, allPlants, countPlants, newestPlants, countMatches };
+  return { searchPlants, listPlants, allPlants, countPlants, countMatches };
 }
 
 /** Few plants match: one scan, to which an engine may give several cores, finds them soonest. */
@@ -167,7 +165,7 @@ async function searchRest(wanted: PlantFilter, place: Place | undefined, windowA
   return { plants, next: isWhole ? undefined : places.at(-1) };
 }
 
-function parsePosition(text: string): Place | undefined {
+function placeIn(text: string, length: number): Place | undefined {
   const place = text.split('.').flatMap((digits) => int64FromDigits(digits) ?? []);
-  return place.length === 2 && place.join('.') === text ? place : undefined;
+  return place.length === length && place.join('.') === text ? place : undefined;
 }

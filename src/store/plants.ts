@@ -7,10 +7,7 @@ import type { StoreError } from './errors.ts';
  */
 export type CreateOutcome = 'created' | 'same' | 'taken';
 
-/**
- * The result for one plant of several. After a `StoreError` with the failure `refused` the plant is
- * not stored; after another, the plant may be stored.
- */
+/** Of one plant of several. After an error other than `refused`, the plant may be stored. */
 export type Settlement = CreateOutcome | StoreError;
 
 /** A plant to create. `createdBy` is the id of the token: 0 is the fixed token, -1 `import`. */
@@ -31,7 +28,6 @@ export interface StoredPlant extends NewPlant {
   readonly createdBy: string;
 }
 
-/** What a plant must have to be found. */
 export interface PlantMatch {
   readonly tag?: string | undefined;
   /** In upper or lower case. */
@@ -50,24 +46,23 @@ export interface PlantFilter extends PlantMatch {
   readonly limit: number;
 }
 
-export interface PlantSearch extends PlantFilter {
+export interface PlantSearch extends PlantMatch {
+  readonly limit: number;
   /** The search ends after about this time, found or not. */
   readonly budgetMs: number;
+  /** Otherwise in ascending order of id. */
+  readonly isNewestFirst?: boolean;
+  /** The `next` of an earlier search in this order: of a search by id, the last id. */
+  readonly from?: string | undefined;
 }
 
-/** In the order of the search. */
-export interface FoundPlants<Place> {
+export interface FoundPlants {
   readonly plants: readonly StoredPlant[];
   /** Where the search goes on; undefined at the end of the store. */
-  readonly next: Place | undefined;
+  readonly next: string | undefined;
 }
 
-export interface NewestSearch extends Omit<PlantSearch, 'after'> {
-  /** The `next` of an earlier search; undefined for the newest plants. */
-  readonly before?: string | undefined;
-}
-
-export type MatchCount = Omit<PlantSearch, 'limit'>;
+export type MatchCount = Omit<PlantFilter, 'limit'> & Pick<PlantSearch, 'budgetMs'>;
 
 export interface CountedMatches {
   readonly plants: number;
@@ -82,10 +77,7 @@ export interface PlantSnapshot extends AsyncDisposable {
   countPlants(): Promise<number>;
   /** The time of the newest plant before another time, in milliseconds since the epoch. */
   newestBefore(ms: number): Promise<number | undefined>;
-  /**
-   * Sums over the ids and times of the plants before a time. Equal plants have equal sums in both
-   * engines, and other plants almost never have.
-   */
+  /** Sums over ids and times before a time. Equal plants have equal sums, others almost never. */
   sumsBefore(ms: number): Promise<{ readonly plants: number; readonly sums: string }>;
   /** All plants, or those of a time and later, in ascending order of id, page by page. */
   pages(sinceMs?: number): AsyncIterable<readonly CopiedPlant[]>;
@@ -97,20 +89,17 @@ export interface PlantReader {
   listPlants(filter: PlantFilter, isNewestFirst?: boolean): AsyncIterable<StoredPlant>;
   /** As the pages of a snapshot. A file is read without a snapshot, which would hold the WAL. */
   allPlants(sinceMs?: number): AsyncIterable<NewPlant>;
-  /** Counts all plants that match. */
   countPlants(match: PlantMatch): Promise<number>;
   /**
    * Returns up to `limit` plants, fewer when the time is over or their texts exceed
    * `limits.store.listPageChars`. It may find none and still have a `next`.
-   */
-  searchPlants(search: PlantSearch): Promise<FoundPlants<bigint>>;
-  /**
-   * As `searchPlants`. SQLite orders the plants as they came into the store, PostgreSQL by their
-   * time of creation. The two differ where another store brought plants, or a clock was wrong.
    *
-   * @returns undefined if `before` is no position in this store
+   * The newest plants are, in SQLite, the last that came into the store; in PostgreSQL, those of
+   * the latest times. The two differ where another store brought plants, or a clock was wrong.
+   *
+   * @returns undefined if `from` is no place in this order
    */
-  newestPlants(search: NewestSearch): Promise<FoundPlants<string> | undefined>;
+  searchPlants(search: PlantSearch): Promise<FoundPlants | undefined>;
   /**
    * Counts the plants that match, until the time is over. The parts of a count contain all plants
    * that were stored when the count began, and some later ones.

@@ -2,8 +2,8 @@ import {
   type Measures,
   measuresIn,
   measuresMemory,
-  observe,
   plantsBounds,
+  record,
   secondsBounds,
   writerLayout,
 } from '../threads/measures.ts';
@@ -12,7 +12,6 @@ import type { StoreShare } from './store.ts';
 
 type WriterMeasures = Measures<typeof writerLayout>;
 
-/** What the threads with a store share, and the measures of each of them. */
 export function openShares(memory: SharedArrayBuffer) {
   const writers: WriterMeasures[] = [];
   return {
@@ -25,14 +24,13 @@ export function openShares(memory: SharedArrayBuffer) {
   };
 }
 
-/** Measures a transaction that creates plants, and has just begun. */
 export async function measured(
   { commitSeconds, batchPlants }: WriterMeasures,
   transaction: Promise<readonly Settlement[]>,
 ): Promise<readonly Settlement[]> {
   const startedMs = performance.now();
   const settlements = await transaction;
-  observe(commitSeconds, secondsBounds, (performance.now() - startedMs) / 1_000);
-  observe(batchPlants, plantsBounds, settlements.length);
+  record(commitSeconds, secondsBounds, (performance.now() - startedMs) / 1_000);
+  record(batchPlants, plantsBounds, settlements.length);
   return settlements;
 }

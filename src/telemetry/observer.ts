@@ -6,7 +6,7 @@ import {
   count,
   type httpThreadLayout,
   type Measures,
-  observe,
+  record,
   secondsBounds,
 } from '../threads/measures.ts';
 import type { Outcome, Tally } from '../tokens/tally.ts';
@@ -32,7 +32,7 @@ export class ObservedCreate implements CreateObserver {
     const outcome = outcomeOf(settlement);
     count(this.measures[outcome]);
     const seconds = (performance.now() - this.beganMs) / 1_000;
-    observe(this.measures.createSeconds, secondsBounds, seconds);
+    record(this.measures.createSeconds, secondsBounds, seconds);
     this.tally.settled(outcome);
   }
 

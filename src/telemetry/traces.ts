@@ -11,7 +11,12 @@ import {
   type Tracer,
   trace,
 } from '@opentelemetry/api';
-import { parseTraceParent } from '@opentelemetry/core';
+import {
+  getBooleanFromEnv,
+  getStringFromEnv,
+  parseTraceParent,
+  setGlobalErrorHandler,
+} from '@opentelemetry/core';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import {
   defaultResource,
@@ -44,22 +49,36 @@ export interface TracedService {
 }
 
 /**
- * Exports the traces of creates whose clients have sampled them. OpenTelemetry's own variables,
- * such as OTEL_EXPORTER_OTLP_HEADERS and OTEL_RESOURCE_ATTRIBUTES, say the rest.
+ * Exports the traces of creates. OpenTelemetry's own variables say which and how, and without
+ * OTEL_TRACES_SAMPLER, those that clients have sampled.
+ *
+ * @returns undefined if these variables say that nothing is exported
  */
 export function openTraces(url: string, { basePath, tls, dbSystem }: TracedService, log: Log) {
-  const warn = (message: string) => log.warn({ reason: message }, 'spans cannot be exported');
+  const warn = (reason: string) => log.warn({ reason }, 'OpenTelemetry warns');
   const silent = () => undefined;
   const logger = { error: warn, warn, info: silent, debug: silent, verbose: silent };
   diag.setLogger(logger, DiagLogLevel.WARN);
+  setGlobalErrorHandler((cause) => {
+    const reason = cause instanceof Error ? cause.message : cause;
+    log.warn({ reason }, 'spans could not be exported');
+  });
+  // The SDK leaves these two to the program.
+  const exporter = getStringFromEnv('OTEL_TRACES_EXPORTER') ?? 'otlp';
+  if (getBooleanFromEnv('OTEL_SDK_DISABLED') || exporter === 'none') return undefined;
+  if (exporter !== 'otlp')
+    warn(`OTEL_TRACES_EXPORTER is ${exporter}: only otlp and none are known`);
+  const hasSampler = getStringFromEnv('OTEL_TRACES_SAMPLER') !== undefined;
   const provider = new BasicTracerProvider({
-    sampler: new ParentBasedSampler({ root: new AlwaysOffSampler() }),
-    resource: resourceFromAttributes({
-      'service.name': 'plant-store',
-      'service.version': version,
-      'service.instance.id': randomUUID(),
-    })
-      .merge(defaultResource())
+    ...(!hasSampler && { sampler: new ParentBasedSampler({ root: new AlwaysOffSampler() }) }),
+    resource: defaultResource()
+      .merge(
+        resourceFromAttributes({
+          'service.name': 'plant-store',
+          'service.version': version,
+          'service.instance.id': randomUUID(),
+        }),
+      )
       .merge(detectResources({ detectors: [envDetector] })),
     spanProcessors: [new BatchSpanProcessor(new OTLPTraceExporter({ url }))],
   });
@@ -79,13 +98,15 @@ export function openTraces(url: string, { basePath, tls, dbSystem }: TracedServi
   return {
     /** @returns undefined for a create that is not traced */
     observeTraced(exchange: Exchange, tally: Tally, measures: HttpThreadMeasures) {
-      const parent = parentOf(exchange.label);
-      if (parent === undefined) return undefined;
-      const options = { kind: SpanKind.SERVER, attributes: request };
-      const span = tracer.startSpan(`POST ${path}`, options, parent);
+      if (!hasSampler && !isSampled(exchange.label)) return undefined;
+      const startTime = Date.now();
+      const epochMs = startTime - performance.now();
+      const options = { kind: SpanKind.SERVER, attributes: request, startTime };
+      const span = tracer.startSpan(`POST ${path}`, options, parentOf(exchange.label));
+      if (!span.isRecording()) return undefined;
       span.setAttribute('client.address', exchange.address);
       span.setAttribute('http.response.header.x-request-id', [exchange.requestId]);
-      return new TracedCreate(tally, measures, { tracer, span, commit });
+      return new TracedCreate(tally, measures, { tracer, span, startTime, epochMs, commit });
     },
     async [Symbol.asyncDispose]() {
       const timeout = new Promise((resolve) => setTimeout(resolve, limits.trace.closeMs).unref());
@@ -97,25 +118,29 @@ export function openTraces(url: string, { basePath, tls, dbSystem }: TracedServi
 /** The last digit of the flags has the bit `sampled`. */
 const sampledAt = 54;
 
-/** @returns undefined for a trace that is not sampled. Reading each `traceparent` takes 0.5 µs. */
-function parentOf(traceparent: string | undefined): Context | undefined {
-  if (traceparent === undefined || !/[13579bdf]/.test(traceparent.charAt(sampledAt)))
-    return undefined;
+/** Spares a create that is not sampled the parser and the SDK. */
+function isSampled(traceparent = ''): boolean {
+  return /[13579bdf]/.test(traceparent.charAt(sampledAt));
+}
+
+function parentOf(traceparent = ''): Context {
   const parent = parseTraceParent(traceparent);
-  return parent ? trace.setSpanContext(ROOT_CONTEXT, { ...parent, isRemote: true }) : undefined;
+  return parent ? trace.setSpanContext(ROOT_CONTEXT, { ...parent, isRemote: true }) : ROOT_CONTEXT;
 }
 
 interface TraceOptions {
   readonly tracer: Tracer;
   readonly span: Span;
+  readonly startTime: number;
+  /** All times of a create are `performance.now()` and this: one clock, which nobody sets. */
+  readonly epochMs: number;
   readonly commit: Attributes;
 }
 
 /** A create whose span has the children `receive`, `wait` and `commit`. */
 class TracedCreate extends ObservedCreate implements CreateObserver {
   private readonly options: TraceOptions;
-  private readonly startedAtMs = Date.now();
-  private queuedAtMs: number | undefined;
+  private queuedTime: number | undefined;
   private isClientGone = false;
 
   constructor(tally: Tally, measures: HttpThreadMeasures, options: TraceOptions) {
@@ -124,57 +149,58 @@ class TracedCreate extends ObservedCreate implements CreateObserver {
   }
 
   received(): void {
-    this.child('receive', this.startedAtMs).end();
+    this.child('receive', this.options.startTime).end(this.time());
   }
 
   queued(): void {
-    this.queuedAtMs = Date.now();
+    this.queuedTime = this.time();
   }
 
   override settled(settlement: Settlement, transaction: Transaction | undefined): void {
     super.settled(settlement, transaction);
-    const nowMs = Date.now();
-    const ranMs = transaction === undefined ? 0 : performance.now() - transaction.startedMs;
-    this.child('wait', this.queuedAtMs ?? nowMs - ranMs).end(nowMs - ranMs);
+    const now = this.time();
+    const commitTime = transaction ? this.time(transaction.startedMs) : now;
+    this.child('wait', this.queuedTime ?? commitTime).end(commitTime);
     if (transaction !== undefined) {
       const attributes: Attributes = { ...this.options.commit };
       // Only for several, by the conventions.
       if (transaction.plants.length > 1)
         attributes['db.operation.batch.size'] = transaction.plants.length;
-      const child = this.child('commit', nowMs - ranMs, SpanKind.CLIENT, attributes);
+      const child = this.child('commit', commitTime, SpanKind.CLIENT, attributes);
       if (typeof settlement === 'object' && settlement.failure !== 'refused')
         fail(child, settlement.failure);
-      child.end(nowMs);
+      child.end(now);
     }
-    this.queuedAtMs = undefined;
-    if (this.isClientGone) this.endWithoutReply();
+    this.queuedTime = undefined;
+    if (this.isClientGone) this.end();
     else if (settlement === 'created' || settlement === 'same') this.end(200);
   }
 
   override refused(problem: ProblemName): void {
     super.refused(problem);
     const { code, status } = problems[problem];
-    this.options.span.setAttribute('plant_store.error.code', code);
-    this.end(status);
+    this.end(status, code);
   }
 
   /** Ends the span, unless the plant waits or is being committed. */
   clientClosed(): void {
     this.isClientGone = true;
-    if (this.queuedAtMs === undefined) this.endWithoutReply();
+    if (this.queuedTime === undefined) this.end();
   }
 
-  private end(status: number): void {
-    this.options.span.setAttribute('http.response.status_code', status);
+  /** @param status undefined if the client has left. A refusal may follow, which nobody gets */
+  private end(status?: number, code?: number): void {
+    const { span } = this.options;
+    if (!span.isRecording()) return;
+    if (status) span.setAttribute('http.response.status_code', status);
+    if (code) span.setAttribute('plant_store.error.code', code);
     // A mistake of the client is no error of the service (semantic conventions for HTTP).
-    if (status >= 500) fail(this.options.span, `${status}`);
-    this.options.span.end();
+    if (!status || status >= 500) fail(span, `${status ?? 'client_closed'}`);
+    span.end(this.time());
   }
 
-  private endWithoutReply(): void {
-    if (!this.options.span.isRecording()) return;
-    fail(this.options.span, 'client_closed');
-    this.options.span.end();
+  private time(atMs = performance.now()): number {
+    return this.options.epochMs + atMs;
   }
 
   private child(

@@ -67,7 +67,7 @@ export function count(cells: Float64Array, by = 1, index = 0): void {
   cells[index] = (cells[index] as number) + by;
 }
 
-export function observe(cells: Float64Array, bounds: readonly number[], value: number): void {
+export function record(cells: Float64Array, bounds: readonly number[], value: number): void {
   let index = 0;
   while (index < bounds.length && value > (bounds[index] as number)) index += 1;
   count(cells, value);
@@ -76,7 +76,7 @@ export function observe(cells: Float64Array, bounds: readonly number[], value: n
 
 type Distribution = ReturnType<typeof distributionOf>;
 
-/** A histogram of one or several threads at one moment. The last class is above all bounds. */
+/** The sum of the histograms of several threads. The last class is above all bounds. */
 export function distributionOf(histograms: readonly Float64Array[]) {
   const [sum = 0, ...classes] = sumOf(histograms);
   return { sum, classes, count: classes.reduce((total, values) => total + values, 0) };
@@ -108,7 +108,6 @@ export function quantile(
   return bounds.at(-1);
 }
 
-/** Cell by cell. */
 export function sumOf(measures: readonly Float64Array[]): number[] {
   return Array.from(measures[0] ?? [], (_, index) =>
     measures.reduce((sum, cells) => sum + (cells[index] ?? 0), 0),

@@ -32,7 +32,6 @@ export function isTokenName(name: string): boolean {
   );
 }
 
-/** What commands and the console show of a token; null for none. */
 export function shownToken(token: TokenRecord, nowMs: number) {
   return {
     name: token.name,
@@ -90,7 +89,7 @@ function refused(refusal: keyof typeof refusals, name: string, untilMs = 0) {
 }
 
 const refusals = {
-  unknown: (name: string) => `there is no token named ${name} that could be rotated`,
+  'not in force': (name: string) => `there is no token named ${name} that could be rotated`,
   'name taken': (name: string) =>
     `there is a token named ${name} already; choose another name, ` +
     'or rotate the token for a new secret',
@@ -98,7 +97,7 @@ const refusals = {
     `there are ${numberText(limits.access.liveTokensMax)} tokens already; ` +
     'revoke one that is no longer needed, or rotate with a grace of 0',
   'in rotation': (name: string, until: string) =>
-    `the token ${name} has two secrets in force: the secret before the last rotation ends at ` +
+    `the token ${name} has two secrets in force: the old secret ends at ` +
     `${until}; rotate again after that time, or with a grace of 0, which ends both secrets at once`,
 };
 

@@ -9,10 +9,8 @@ export type Sessions = ReturnType<typeof sessionsIn>;
 /**
  * Sessions of operators, in the store. A session ends with its token, after
  * `limits.access.sessionMs`, or when its token has `limits.access.sessionsPerTokenMax` newer ones.
- * All methods throw StoreError.
- *
- * A secret has 256 random bits, and the store keeps its hash only. The store looks up by hash,
- * which a guesser cannot choose.
+ * A secret has 256 random bits; the store keeps and looks up its hash. All methods throw
+ * StoreError.
  *
  * @param now milliseconds since the epoch
  */
@@ -33,7 +31,7 @@ export function sessionsIn(store: TableReader & TableWriter, now: () => number) 
     /** @returns the secret of a new session, which is known only here, and the token's name */
     async signIn(token: string) {
       const found = await store.findToken(hashToken(token));
-      if (found === undefined || !isInForce(found, now())) return 'unknown';
+      if (found === undefined || !isInForce(found, now())) return 'not in force';
       return found.role === 'operate' ? begin(found.id, found.name) : 'not an operator';
     },
     /** Signs in once for each link of `makeSignInLink`. @param link its secret */
@@ -41,8 +39,8 @@ export function sessionsIn(store: TableReader & TableWriter, now: () => number) 
       const hash = hashLink(link);
       // A guess costs a read and no write.
       const found = await store.findSessionToken(hash, now());
-      if (found === undefined || !isInForce(found, now())) return 'unknown';
-      if (!(await store.removeSession(hash))) return 'unknown';
+      if (found === undefined || !isInForce(found, now())) return 'not in force';
+      if (!(await store.removeSession(hash))) return 'not in force';
       return begin(found.id, found.name, limits.access.commandLineSessionsMax);
     },
     async operatorOf(secret: string) {
@@ -56,11 +54,10 @@ export function sessionsIn(store: TableReader & TableWriter, now: () => number) 
 }
 
 /**
- * Makes a link that signs in once, within `limits.access.signInLinkMs`. The link is a row among the
- * sessions of the command line, which services of earlier versions keep as well.
+ * Makes a link that signs in once, within `limits.access.signInLinkMs`: a row among the sessions of
+ * the command line, which earlier versions keep as well.
  *
- * @returns the secret, of 256 random bits. The store keeps a hash.
- * @throws StoreError
+ * @returns the secret, of 256 random bits, of which the store keeps a hash @throws StoreError
  */
 export async function makeSignInLink(store: TableWriter, nowMs: number) {
   const name = commandLineName;

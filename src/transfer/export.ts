@@ -21,7 +21,7 @@ export const exportCommand = command({
   positionals: ['[FILE]'],
   summary:
     'Write all plants of one moment, in ascending order of id, to a file or to standard output.',
-  need: 'Use it for other programs, and for archives that outlive this one.',
+  need: 'Use it for other programs, and for archives.',
   flags: ['store', 'format', 'overwrite', 'json'],
   examples: [
     'plant-store export plants.ndjson',

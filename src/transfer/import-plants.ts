@@ -33,10 +33,9 @@ export interface ImportOptions {
 }
 
 /**
- * Creates the plants of a file, with the outcomes that a client would get who sends them in order.
- * The next chunk is read while a chunk is stored.
+ * With the outcomes that a client would get. The next chunk is read while a chunk is stored.
  *
- * @param counts grow with each transaction, and are right when this throws, too
+ * @param counts are right when this throws, too
  */
 export async function importPlants(
   chunks: AsyncIterable<Buffer>,

@@ -51,7 +51,7 @@ const matchFlags = ['tag', 'name-contains', 'created-by', 'since', 'until'] as c
 export const plantsList = command({
   positionals: [],
   summary: 'List plants in order of id or the newest first, as a table, NDJSON or CSV.',
-  need: 'Use it to look for plants, without a service.',
+  need: 'Use it to look for plants, also while no service runs.',
   flags: ['store', 'newest', ...matchFlags, 'limit', 'format', 'json'],
   examples: [
     'plant-store plants list --name-contains alder --limit 10',

@@ -20,83 +20,12 @@ import { storedToken } from '../helpers/stored-token.ts';
 
 const hourMs = 3_600_000;
 
-/** A service that makes backups, and what an operator who has signed in sees of them. */
-async function startService(t: TestContext, store: string, folder: string) {
-  const token = await storedToken(store, 'alice', { role: 'operate' });
-  const flags = ['--backup-to', folder, '--backup-keep', '1d:1ms', ...oneThread];
-  const server = await startServer(t, store, flags);
-  const cookie = await signIn(server, { token });
-  const list = async () => (await ask(server, 'GET api/backups', { cookie })).body as BackupList;
-  return {
-    ...server,
-    list,
-    backUp: async () => (await ask(server, 'POST api/backups', { cookie })).status,
-    listWhen: (isSo: (list: BackupList) => boolean) => until(list, isSo),
-  };
-}
-
 async function newFolder(t: TestContext) {
   const store = await newStore(t, 3);
   const folder = join(dirname(store), 'backups');
   mkdirSync(folder);
   return { store, folder };
 }
-
-const isIdle = ({ running, last }: BackupList) => running === null && last !== null;
-
-test('a service makes a backup that is due, and another for an operator, and lists both', async (t) => {
-  const { store, folder } = await newFolder(t);
-  const service = await startService(t, store, folder);
-  const first = await service.listWhen(isIdle);
-  assert.deepEqual([first.folder, first.fault, first.everySeconds], [folder, null, 3_600]);
-  assert.deepEqual([first.last?.fault, first.backups[0]?.plants], [null, 3]);
-  assert.equal(Date.parse(`${first.dueAt}`) - Date.parse(`${first.last?.ranAt}`), hourMs);
-  await service.logged((text) =>
-    /"level":"info".*"file":".*Z\.db".*"a backup was made"/.test(text),
-  );
-
-  assert.equal((await create(service.plantsUrl, { id: 5, name: 'Birch' })).status, 200);
-  assert.equal(await service.backUp(), 202);
-  assert.equal(await service.backUp(), 409);
-  assert.equal((await service.list()).running?.operator, 'alice');
-  const { backups } = await service.listWhen(isIdle);
-  assert.deepEqual(
-    backups.map(({ plants, fault }) => [plants, fault]),
-    [
-      [4, null],
-      [3, null],
-    ],
-  );
-  await service.logged((text) => /"operator":"alice".*"a backup was made"/.test(text));
-  await done('verify', join(folder, `${backups[0]?.file}`));
-
-  alterStore(store, "UPDATE plants SET name = 'Bizch' WHERE id = 5");
-  assert.equal(await service.backUp(), 202);
-  const { last, backups: still } = await service.listWhen(isIdle);
-  assert.match(`${last?.fault}`, /has 1 changed \(5\); no backup was made/);
-  assert.equal(still.length, 2);
-  await service.logged((text) =>
-    /"level":"error".*1 changed \(5\).*"a backup has failed"/.test(text),
-  );
-});
-
-test('a failed backup does not disturb the service, and is seen in its log and its list', async (t) => {
-  const { store, folder } = await newFolder(t);
-  const absent = join(folder, 'absent');
-  const service = await startService(t, store, absent);
-  const { fault, last, backups } = await service.listWhen(isIdle);
-  assert.match(`${fault}`, /^the folder cannot be read \(ENOENT/);
-  assert.match(`${last?.fault}`, /^there is no folder .*absent/);
-  assert.deepEqual(backups, []);
-  await service.logged((text) =>
-    /"level":"error".*there is no folder .*"a backup has failed"/.test(text),
-  );
-  assert.equal((await create(service.plantsUrl, { id: 5, name: 'Birch' })).status, 200);
-  assert.equal((await fetch(`${service.opsUrl}readyz`)).status, 200);
-  mkdirSync(absent);
-  assert.equal(await service.backUp(), 202);
-  assert.equal((await service.listWhen(isIdle)).last?.fault, null);
-});
 
 /** The process of the backup. */
 function childOf(pid: number | undefined): number {
@@ -105,25 +34,66 @@ function childOf(pid: number | undefined): number {
   return child ?? assert.fail('there is no child');
 }
 
-test('a backup has a lower priority, may be killed, and ends with the service', async (t) => {
-  const { store, folder } = await newFolder(t);
-  // Another process works in the folder, so the backup waits.
-  using _ = tryLockFile(join(folder, '.plants.lock'));
-  const service = await startService(t, store, folder);
+test('a service makes a backup that is due, and others for an operator, in a process that may fail and be killed, and that ends with the service', async (t) => {
+  const store = await newStore(t, 3);
+  const folder = join(dirname(store), 'backups');
+  const token = await storedToken(store, 'alice', { role: 'operate' });
+  const flags = ['--backup-to', folder, '--backup-keep', '1d:1ms', ...oneThread];
+  const server = await startServer(t, store, flags);
+  const cookie = await signIn(server, { token });
+  const list = async () => (await ask(server, 'GET api/backups', { cookie })).body as BackupList;
+  const listWhen = (isSo: (list: BackupList) => boolean) => until(list, isSo);
+  const isIdle = ({ running, last }: BackupList) => running === null && last !== null;
   const isUnderWay = ({ running }: BackupList) => running !== null;
-  assert.equal((await service.listWhen(isUnderWay)).running?.operator, null);
-  const first = childOf(service.child.pid);
+  const backUp = async () => (await ask(server, 'POST api/backups', { cookie })).status;
+
+  const due = await listWhen(isIdle);
+  assert.match(`${due.fault}`, /^the folder cannot be read \(ENOENT/);
+  assert.match(`${due.last?.fault}`, /^there is no folder .*backups/);
+  assert.deepEqual([due.folder, due.everySeconds, due.backups], [folder, 3_600, []]);
+  await server.logged((text) =>
+    /"level":"error".*there is no folder .*"a backup has failed"/.test(text),
+  );
+  assert.equal((await create(server.plantsUrl, { id: 5, name: 'Birch' })).status, 200);
+  assert.equal((await fetch(`${server.opsUrl}readyz`)).status, 200);
+
+  mkdirSync(folder);
+  assert.equal(await backUp(), 202);
+  const made = await listWhen(isIdle);
+  assert.deepEqual([made.fault, made.last?.fault, made.backups.length], [null, null, 1]);
+  assert.deepEqual([made.backups[0]?.plants, made.backups[0]?.fault], [4, null]);
+  assert.equal(Date.parse(`${made.dueAt}`) - Date.parse(`${made.last?.ranAt}`), hourMs);
+  await server.logged((text) =>
+    /"level":"info".*"operator":"alice".*"file":".*Z\.db".*"a backup was made"/.test(text),
+  );
+  await done('verify', join(folder, `${made.backups[0]?.file}`));
+
+  alterStore(store, "UPDATE plants SET name = 'Bizch' WHERE id = 5");
+  assert.equal(await backUp(), 202);
+  const { last, backups } = await listWhen(isIdle);
+  assert.match(`${last?.fault}`, /has 1 changed \(5\); no backup was made/);
+  assert.equal(backups.length, 1);
+  await server.logged((text) =>
+    /"level":"error".*1 changed \(5\).*"a backup has failed"/.test(text),
+  );
+
+  // Another process works in the folder, so a backup waits.
+  using _ = tryLockFile(join(folder, '.plants.lock'));
+  assert.equal(await backUp(), 202);
+  assert.equal(await backUp(), 409);
+  assert.equal((await list()).running?.operator, 'alice');
+  const first = childOf(server.child.pid);
   assert.equal(getPriority(first), constants.priority.PRIORITY_BELOW_NORMAL);
   process.kill(first, 'SIGKILL');
-  const { last } = await service.listWhen(isIdle);
-  assert.equal(last?.fault, 'the process was ended by SIGKILL');
+  const killed = await listWhen(isIdle);
+  assert.equal(killed.last?.fault, 'the process was ended by SIGKILL');
 
-  assert.equal(await service.backUp(), 202);
-  await service.listWhen(isUnderWay);
-  const second = childOf(service.child.pid);
-  assert.equal(await service.stop(), 0);
+  assert.equal(await backUp(), 202);
+  await listWhen(isUnderWay);
+  const second = childOf(server.child.pid);
+  assert.equal(await server.stop(), 0);
   assert.throws(() => process.kill(second, 0), { code: 'ESRCH' });
-  assert.deepEqual(namesIn(folder), []);
+  assert.equal(namesIn(folder).length, 2);
 });
 
 test('a backup is due by the last one that the store knows, unless that is in the future, and by the last failure', async (t) => {

@@ -10,14 +10,17 @@ interface Value {
   readonly arrayValue?: { readonly values: readonly Value[] };
 }
 
-export interface ReceivedSpan {
+interface Attributes {
+  readonly attributes: readonly { readonly key: string; readonly value: Value }[];
+}
+
+export interface ReceivedSpan extends Attributes {
   readonly traceId: string;
   readonly spanId: string;
   readonly parentSpanId: string;
   readonly name: string;
   readonly startTimeUnixNano: string;
   readonly endTimeUnixNano: string;
-  readonly attributes: readonly { readonly key: string; readonly value: Value }[];
   readonly status: { readonly code: number };
 }
 
@@ -27,6 +30,8 @@ export interface Collector {
   readonly endpoint: string;
   /** Header fields of the last request. */
   headers(): NodeJS.Dict<string | string[]>;
+  /** Who has sent the last request. */
+  resource(): Attributes | undefined;
   /** Resolves once a trace has so many spans, by name. */
   spansOf(traceId: string, count: number): Promise<ReadonlyMap<string, ReceivedSpan>>;
 }
@@ -35,11 +40,13 @@ export async function startCollector(owner: Owner): Promise<Collector> {
   const spans: ReceivedSpan[] = [];
   const events = new EventEmitter().setMaxListeners(0);
   let headers = {};
+  let resource: Attributes | undefined;
   const server = createServer(async (request, response) => {
     headers = request.headers;
     const { resourceSpans } = (await json(request)) as {
-      resourceSpans: { scopeSpans: { spans: ReceivedSpan[] }[] }[];
+      resourceSpans: { resource: Attributes; scopeSpans: { spans: ReceivedSpan[] }[] }[];
     };
+    resource = resourceSpans[0]?.resource;
     for (const { scopeSpans } of resourceSpans)
       for (const scope of scopeSpans) spans.push(...scope.spans);
     response.setHeader('Content-Type', 'application/json').end('{}');
@@ -48,6 +55,7 @@ export async function startCollector(owner: Owner): Promise<Collector> {
   return {
     endpoint: `http://127.0.0.1:${await listenFor(owner, server)}`,
     headers: () => headers,
+    resource: () => resource,
     async spansOf(traceId, count) {
       const own = () => spans.filter((span) => span.traceId === traceId);
       while (own().length < count)
@@ -58,7 +66,7 @@ export async function startCollector(owner: Owner): Promise<Collector> {
 }
 
 /** By key: a text, a number, or a list of texts. */
-export function valuesOf(span: ReceivedSpan | undefined): Record<string, unknown> {
+export function valuesOf(span: Attributes | undefined): Record<string, unknown> {
   const entries = span?.attributes.map(({ key, value: { stringValue, intValue, arrayValue } }) => [
     key,
     stringValue ?? intValue ?? arrayValue?.values.map((one) => one.stringValue),

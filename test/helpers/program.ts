@@ -17,18 +17,20 @@ const installed = process.env['TEST_PROGRAM'];
 
 /** The bundles that the run has built of the source: they start sooner. A file that runs alone has none. */
 const built = process.env['BUILT_PROGRAM'];
-// The bundles keep their compiled code beside them, and are removed with it.
-if (built !== undefined) delete process.env['NODE_COMPILE_CACHE'];
 
 /** The file and the arguments of a command of the real program, for spawn(). */
 export function commandLine(...args: string[]): [string, string[]] {
-  return installed ? [resolve(installed), args] : [process.execPath, [built ?? source, ...args]];
+  if (installed) return [resolve(installed), args];
+  if (built === undefined) return [process.execPath, [source, ...args]];
+  // The bundles keep their compiled code beside them, and are removed with it.
+  return ['env', ['-u', 'NODE_COMPILE_CACHE', process.execPath, built, ...args]];
 }
 
-/** The same of the source, whose files code of a test may replace. */
-export function sourceLine(...args: string[]): [string, string[]] {
-  return [process.execPath, [source, ...args]];
-}
+/**
+ * For NODE_OPTIONS. It needs no source: it changes only what belongs to Node, and the bundles of a
+ * run have `changed-limits.ts` in them.
+ */
+export const withSabotage = `--import=${fileURLToPath(new URL('sabotage.ts', import.meta.url))}`;
 
 /** Why a test is skipped that puts code into the program. */
 export const takesNoCode = installed ? 'only the source takes code of a test' : false;
@@ -262,7 +264,12 @@ export const besideOthers = { PLANT_STORE_OPS_PORT: '0', PGCONNECT_TIMEOUT: '20'
 /** Starts a command of the real program. */
 export function startProgram(
   args: readonly string[],
-  { OPEN_FILES: openFiles, LAUNCHER_NODE: node, FOLDER: cwd, ...variables }: Variables = {},
+  {
+    OPEN_FILES: openFiles,
+    LAUNCHER_NODE: node,
+    FOLDER: cwd,
+    ...variables
+  }: Record<string, string> = {},
 ) {
   // Nothing of the developer's own settings may reach the program.
   const inherited = Object.fromEntries(
@@ -270,12 +277,15 @@ export function startProgram(
   );
   const limited =
     openFiles === undefined ? [] : ['sh', '-c', `ulimit -n ${openFiles}; exec "$@"`, 'sh'];
-  // Code of a test replaces files of the source.
-  const takesCode = variables['NODE_OPTIONS'] !== undefined && installed === undefined;
+  const { NODE_OPTIONS: code = '', SABOTAGE: harm } = variables;
+  // Other code of a test replaces files of the source.
+  const replacesSource = code.replace(withSabotage, '') !== '' && installed === undefined;
   const [file, withArgs] =
-    node !== undefined || takesCode
+    node !== undefined || replacesSource
       ? [node ?? process.execPath, [source, ...args]]
       : commandLine(...args);
+  const isBuilt = built !== undefined && withArgs.includes(built);
+  if (isBuilt && harm === undefined) delete variables['NODE_OPTIONS'];
   const [program, ...rest] = [...limited, file, ...withArgs] as [string, ...string[]];
   return spawn(program, rest, {
     env: { ...inherited, ...besideOthers, ...variables },

@@ -44,7 +44,7 @@ test('offered five times what it can take, it stores all that may wait whenever 
       (found) => found >= least,
     );
 
-  for (let turn = 0; turn < scale({ short: 10, long: 200 }); turn += 1) {
+  for (let turn = 0; turn < scale({ short: 3, long: 200 }); turn += 1) {
     const lock = lockStore(t, store);
     // One of these was sent under the lock, and so the queue is full.
     await reaches('refused', count.refused + crowd.length + 1);

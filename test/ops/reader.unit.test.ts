@@ -4,15 +4,15 @@ import { Worker } from 'node:worker_threads';
 import { limits } from '../../src/limits.ts';
 import { openReaderThread } from '../../src/ops/reader.ts';
 
-/** A thread that answers with all ids so far, and fails at 13. */
+/** A thread that answers with all ids so far, but not 13, and ends at 14. */
 const program = `
   const { parentPort } = require('node:worker_threads');
   const ids = [];
-  parentPort.on('message', (order) => {
-    if (order === 'close') return parentPort.close();
-    ids.push(order.args[0]);
-    if (order.args[0] === 13n) throw new Error('thirteen');
-    parentPort.postMessage(ids);
+  parentPort.on('message', ({ id, args: [plant] }) => {
+    ids.push(plant);
+    if (plant === 14n) throw new Error('fourteen');
+    const error = new Error('thirteen');
+    parentPort.postMessage(plant === 13n ? { id, error, fields: {} } : { id, result: ids });
   });`;
 
 function open(t: TestContext) {
@@ -45,12 +45,14 @@ test('there is no thread before the first read; then one thread reads in order, 
   assert.equal(threads(), 1);
 });
 
-test('a thread that fails fails one read, and the next read has a new thread', async (t) => {
+test('a read that fails, or ends its thread, fails alone, and the next read has a new thread', async (t) => {
   const { ask, threads, failures } = open(t);
-  const [failed, next] = [ask(13n), ask(4n)];
-  await assert.rejects(failed, unavailable);
+  const [failed, cut, next] = [ask(13n), ask(14n), ask(4n)];
+  await assert.rejects(failed, { ...unavailable, message: 'thirteen' });
+  await assert.rejects(cut, unavailable);
   assert.deepEqual(await next, [4n]);
-  assert.deepEqual([threads(), failures], [2, ['thirteen']]);
+  assert.deepEqual(failures, ['thirteen', 'fourteen', 'the thread that reads the store has ended']);
+  assert.equal(threads(), 3);
 });
 
 test('a thread without reads ends after a while, and the next read has a new thread', async (t) => {

@@ -299,7 +299,7 @@ test('serve on a port that another server has ends with 1, one line that names i
   const serve = ['serve', '--port', `${port}`, '--store', `sqlite:${store}`];
   const says = `port ${port} on 127\\.0\\.0\\.1 is taken by another program; choose another port with --port, `;
   assertOneLine(await runProgram(serve), 1, new RegExp(`${says}or `));
-  const ofNpm = await runProgram(serve, { npm_lifecycle_event: 'start' });
+  const ofNpm = await runHere(serve, { npm_lifecycle_event: 'start' });
   assertOneLine(ofNpm, 1, new RegExp(`${says}as in "npm start -- --port 9000", or `));
   await startServer(t, store, oneThread);
 });
@@ -535,8 +535,9 @@ test('the curl line printed at the first start works as it is, with the store in
   assert.deepEqual(storedPlants(store), [[1n, 'Alder', 'Alnus']]);
 });
 
-test('off a terminal nothing is on standard output, and each line on standard error is an event', async (t) => {
-  const server = await startServer(t, await storePath(t), oneThread);
+test('off a terminal nothing is on standard output, and each line on standard error is an event; a start tells the age of an old heartbeat in the store, and a restart at once tells nothing', async (t) => {
+  const store = await storePath(t);
+  const server = await startServer(t, store, oneThread);
   assert.equal(await server.stop(), 0);
   const lines = server.stderr().trimEnd().split('\n');
   assert.equal(server.stdout(), '');
@@ -554,23 +555,20 @@ test('off a terminal nothing is on standard output, and each line on standard er
   assert.match(events[1].url, /^http:\/\/127\.0\.0\.1:[0-9]+\/plants$/);
   assert.equal(events[1].token, 'in PLANT_STORE_TOKEN');
   assert.equal(events[2].signal, 'SIGTERM');
-});
 
-test('a start on a store whose last heartbeat is old says how old, and a restart at once says nothing', async (t) => {
-  const store = await newStore(t);
+  // The restart may take a busy machine longer than the usual 5 seconds.
+  const patient = withLimits({ ops: { heartbeatStaleMs: 60_000 } });
+  const again = await startServer(t, store, oneThread, patient);
+  assert(!again.stderr().includes('lastHeartbeatAt'));
+  await again.stop();
   const beatMs = Date.now() - 50 * 3_600_000;
-  alterStore(store, `INSERT INTO heartbeat VALUES (1, ${beatMs})`);
+  alterStore(store, `UPDATE heartbeat SET beaten_at = ${beatMs}`);
   const restored = await startServer(t, store, oneThread);
   const says =
     'the last heartbeat in the store was 2 days ago; if the store was restored, plants that were created later are missing';
   const logged = `"lastHeartbeatAt":"${new Date(beatMs).toISOString()}","msg":"${says}"`;
   assert(restored.stderr().includes(logged), restored.stderr());
   await restored.stop();
-  // The restart may take a busy machine longer than the usual 5 seconds.
-  const patient = withLimits({ ops: { heartbeatStaleMs: 60_000 } });
-  const again = await startServer(t, store, oneThread, patient);
-  assert(!again.stderr().includes('lastHeartbeatAt'));
-  await again.stop();
   alterStore(store, `UPDATE heartbeat SET beaten_at = ${Date.now() + 400 * 24 * 3_600_000}`);
   const behind = await startServer(t, store, oneThread);
   assert.match(behind.stderr(), /"level":"warn".*the last heartbeat in the store is in the future/);

@@ -6,8 +6,9 @@ import { limits } from '../../src/limits.ts';
 import type {
   CopiedPlant,
   FoundPlants,
-  NewestSearch,
   PlantFilter,
+  PlantMatch,
+  PlantSearch,
   PlantToCreate,
 } from '../../src/store/plants.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -101,7 +102,7 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
       plant(7n, 'ΑΣΑΣ', ''),
       plant(int64Max, 'alder'),
     ]);
-    const expected: readonly (readonly [filter: Partial<PlantFilter>, ids: readonly bigint[]])[] = [
+    const expected: readonly (readonly [filter: PlantMatch, ids: readonly bigint[]])[] = [
       [{}, [int64Min, 2n, 3n, 4n, 5n, 6n, 7n, int64Max]],
       [{ tag: 'Alnus' }, [int64Min, 3n]],
       [{ tag: 'Olea' }, [4n]],
@@ -116,7 +117,7 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     ];
     for (const [filter, ids] of expected) {
       const all = { ...filter, limit: 10, budgetMs: 60_000 };
-      const found = await store.searchPlants(all);
+      const found = await search(store, all);
       assert.deepEqual([idsOf(found.plants), found.next], [ids, undefined]);
       assert.deepEqual(idsOf(await listAll(store, all)), ids);
       assert.deepEqual((await newestIds(store, filter, 10)).sort(), ids);
@@ -131,15 +132,16 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     const tags = ['Alnus', undefined, 'Alnus', undefined];
     const all = [int64Min, 2n, 3n, int64Max];
     await store.createPlants(all.map((id, index) => plant(id, 'Alder', tags[index])));
-    const expected: readonly (readonly [PlantFilter, ids: readonly bigint[], next?: bigint])[] = [
+    const expected: readonly (readonly [PlantFilter, ids: readonly bigint[], next?: string])[] = [
       [{ limit: 4 }, all],
-      [{ limit: 3 }, [int64Min, 2n, 3n], 3n],
+      [{ limit: 3 }, [int64Min, 2n, 3n], '3'],
       [{ after: 3n, limit: 3 }, [int64Max]],
       [{ after: 2n, limit: 1, tag: 'Alnus' }, [3n]],
       [{ after: int64Max, limit: 10 }, []],
     ];
     for (const [filter, ids, next] of expected) {
-      const found = await store.searchPlants({ ...filter, budgetMs: 60_000 });
+      const { after: from, ...match } = filter;
+      const found = await search(store, { ...match, from: from?.toString(), budgetMs: 60_000 });
       assert.deepEqual([idsOf(found.plants), found.next], [ids, next]);
       assert.deepEqual(idsOf(await listAll(store, filter)), ids);
     }
@@ -149,10 +151,10 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     await store.createPlants(
       [1n, 2n, 3n, 4n, 5n].map((id) => plant(id, 'x'.repeat(limits.store.listPageChars / 2))),
     );
-    const first = await store.searchPlants({ limit: 5, budgetMs: 60_000 });
-    assert.deepEqual([first.plants.length, first.next], [2, 2n]);
-    const second = await store.searchPlants({ after: 2n, limit: 5, budgetMs: 60_000 });
-    assert.deepEqual([second.plants.length, second.next], [2, 4n]);
+    const first = await search(store, { limit: 5, budgetMs: 60_000 });
+    assert.deepEqual([first.plants.length, first.next], [2, '2']);
+    const second = await search(store, { from: '2', limit: 5, budgetMs: 60_000 });
+    assert.deepEqual([second.plants.length, second.next], [2, '4']);
   });
 
   test('the newest plants come first, page by page, and each comes once', async (store) => {
@@ -164,18 +166,20 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     assert.deepEqual(await newestIds(store, {}, 10), ids.toReversed());
     assert.deepEqual(await newestIds(store, {}, 2), ids.toReversed());
     assert.deepEqual(await newestIds(store, { tag: 'high' }, 1), [9n, int64Max, 5n]);
-    const whole = await store.newestPlants({ limit: 7, budgetMs: 60_000 });
-    assert.equal(whole?.next, undefined);
-    const first = await store.newestPlants({ limit: 3, budgetMs: 60_000 });
+    const newest = { isNewestFirst: true, budgetMs: 60_000 };
+    assert.equal((await search(store, { ...newest, limit: 7 })).next, undefined);
+    const { next: from } = await search(store, { ...newest, limit: 3 });
     await store.createPlants([plant(77n, 'newer than the first page')]);
-    const before = first?.next ?? assert.fail('no next');
-    const second = await store.newestPlants({ limit: 10, before, budgetMs: 60_000 });
-    const rest = second?.plants.map(({ id }) => id);
-    assert.deepEqual(rest, ids.toReversed().slice(3));
-    for (const wrong of ['', 'abc', 'x1.2', `${before}.1.2.3.4`, '7']) {
-      const found = await store.newestPlants({ limit: 1, before: wrong, budgetMs: 1 });
-      assert.equal(found, undefined, wrong);
-    }
+    const second = await search(store, { ...newest, limit: 10, from });
+    assert.deepEqual(idsOf(second.plants), ids.toReversed().slice(3));
+    for (const wrong of ['', 'abc', 'x1.2', `${from}.1.2.3.4`, '7'])
+      assert.equal(
+        await store.searchPlants({ ...newest, limit: 1, from: wrong }),
+        undefined,
+        wrong,
+      );
+    for (const wrong of ['', 'abc', '1.2', '9223372036854775808'])
+      assert.equal(await store.searchPlants({ limit: 1, from: wrong, budgetMs: 1 }), undefined);
   });
 
   test('a search for the newest plants goes through all plants in as many steps as it takes', async (store) => {
@@ -187,7 +191,12 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
           return plant(id, `plant ${id} ${'x'.repeat(40)}`, rare.includes(id) ? 'rare' : 'often');
         }),
       );
-    const steps = await newestSteps(store, { tag: 'rare', limit: 2, budgetMs: 0 });
+    const steps = await searchSteps(store, {
+      tag: 'rare',
+      isNewestFirst: true,
+      limit: 2,
+      budgetMs: 0,
+    });
     const found = steps.flatMap(({ plants }) => idsOf(plants));
     assert.deepEqual(found, rare.toReversed());
     assert(steps.length > 3, `${steps.length} steps`);
@@ -208,7 +217,7 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     ]);
     await nextMs();
     await store.createPlants([plant(4n, 'fourth')]);
-    const ids = async (filter: Partial<PlantFilter>) => (await newestIds(store, filter, 2)).sort();
+    const ids = async (filter: PlantMatch) => (await newestIds(store, filter, 2)).sort();
     assert.deepEqual(await ids({}), [1n, 2n, 3n, 4n, 8n, 9n]);
     assert.deepEqual(await ids({ untilMs: middleMs }), [1n, 8n, 9n]);
     assert.deepEqual(await ids({ sinceMs: middleMs }), [2n, 3n, 4n]);
@@ -242,16 +251,10 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
       [0, 0],
     ]);
 
-    const found: bigint[] = [];
-    let steps = 0;
-    do {
-      const step = await store.searchPlants({ tag: 'Alnus', after, limit: 50, budgetMs: 0 });
-      found.push(...idsOf(step.plants));
-      after = step.next;
-      steps += 1;
-    } while (after !== undefined);
+    const steps = await searchSteps(store, { tag: 'Alnus', limit: 50, budgetMs: 0 });
+    const found = idsOf(steps.flatMap((step) => step.plants));
     assert.deepEqual(found, idsOf(plants.filter(({ tag }) => tag === 'Alnus')));
-    assert(steps > 3, `${steps} steps`);
+    assert(steps.length > 3, `${steps.length} steps`);
   });
 
   test('a snapshot is of one moment, in ascending order of id, whatever is created while it is read', async (store) => {
@@ -444,7 +447,7 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     assert.deepEqual(await live(556), []);
     const revoked = (await store.listTokens()).map(({ revokedAtMs }) => revokedAtMs);
     assert.deepEqual(revoked, [555, 555, 555]);
-    assert.equal(await store.rotateToken(third, 10), 'unknown');
+    assert.equal(await store.rotateToken(third, 10), 'not in force');
   });
 
   test('a rotation without a grace ends all earlier secrets, and one with a grace needs room for two', async (store) => {
@@ -546,7 +549,7 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     await store.createPlants([{ ...plant(1n, 'Alder'), createdBy: second }]);
     assert.equal((await store.getPlant(1n))?.createdBy, 'https://issuer 2');
     const bySecond = { createdBy: 'https://issuer 2', limit: 10, budgetMs: 1_000 };
-    assert.deepEqual(idsOf((await store.searchPlants(bySecond)).plants), [1n]);
+    assert.deepEqual(idsOf((await search(store, bySecond)).plants), [1n]);
     assert.deepEqual(await store.liveTokens(2), []);
     assert.deepEqual((await store.countTokens(2, 0)).byState, {
       valid: 0,
@@ -588,7 +591,7 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     assert.deepEqual(issued, ['https://issuer 1', 'https://issuer 4', 'https://issuer 2']);
     assert.deepEqual(await names(), ['https://issuer 1', 'forgotten subject', 'forgotten subject']);
     const byNone = { createdBy: 'environment', limit: 10, budgetMs: 1_000 };
-    assert.deepEqual((await store.searchPlants(byNone)).plants, []);
+    assert.deepEqual((await search(store, byNone)).plants, []);
   });
 
   test('a clock that was ahead leaves no last use and no session in the future', async (store) => {
@@ -768,22 +771,30 @@ async function listAll(store: Store, filter: PlantFilter) {
 }
 
 /** All pages, one after the other. */
-async function newestIds(store: Store, filter: Partial<PlantFilter>, limit: number) {
-  const steps = await newestSteps(store, { ...filter, limit, budgetMs: 60_000 });
+async function newestIds(store: Store, filter: PlantMatch, limit: number) {
+  const steps = await searchSteps(store, {
+    ...filter,
+    isNewestFirst: true,
+    limit,
+    budgetMs: 60_000,
+  });
   return steps.flatMap(({ plants }) => idsOf(plants));
 }
 
 /** The steps of a search to the end of the store. */
-async function newestSteps(store: Store, search: NewestSearch) {
-  const steps: FoundPlants<string>[] = [];
-  let before: string | undefined;
+async function searchSteps(store: Store, wanted: PlantSearch) {
+  const steps: FoundPlants[] = [];
+  let from: string | undefined;
   do {
-    const step = await store.newestPlants({ ...search, before });
-    assert(step !== undefined, `${before} is no position`);
+    const step = await search(store, { ...wanted, from });
     steps.push(step);
-    before = step.next;
-  } while (before !== undefined);
+    from = step.next;
+  } while (from !== undefined);
   return steps;
+}
+
+async function search(store: Store, wanted: PlantSearch): Promise<FoundPlants> {
+  return (await store.searchPlants(wanted)) ?? assert.fail(`${wanted.from} is no place`);
 }
 
 /** The next plants have another time than the last ones. */

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, test } from 'node:test';
+import { version } from '../../src/program.ts';
+import type { Log } from '../../src/telemetry/log.ts';
+import { openTraces } from '../../src/telemetry/traces.ts';
 import { startCollector, valuesOf } from '../helpers/collector.ts';
-import { freePort } from '../helpers/free-port.ts';
 import { create, oneThread, startServer, storePath, token } from '../helpers/program.ts';
 
 const collector = await startCollector({ after });
@@ -10,6 +12,7 @@ const variables = {
   PLANT_STORE_TOKEN: token,
   OTEL_BSP_SCHEDULE_DELAY: '50',
   OTEL_EXPORTER_OTLP_HEADERS: 'x-tenant=garden',
+  OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=greenhouse',
 };
 const exporting = [...oneThread, '--otlp-endpoint', collector.endpoint, '--log-level', 'debug'];
 const server = await startServer({ after }, await storePath({ after }), exporting, variables);
@@ -42,9 +45,56 @@ test('a create with a sampled parent is a span with its children, in the order o
   });
   assert.equal(valuesOf(commit)['db.system.name'], 'sqlite');
   for (const child of [receive, wait, commit]) assert.equal(child?.parentSpanId, own?.spanId);
-  const moments = [receive?.startTimeUnixNano, wait?.startTimeUnixNano, commit?.endTimeUnixNano];
-  assert.deepEqual(moments, moments.toSorted());
   assert.equal(collector.headers()['x-tenant'], 'garden');
+  const resource = valuesOf(collector.resource());
+  const names = ['service.name', 'service.version', 'deployment.environment.name'];
+  assert.deepEqual(
+    names.map((name) => resource[name]),
+    ['plant-store', version, 'greenhouse'],
+  );
+});
+
+test('the spans of a create have times of one clock, in their order and each with its duration', async () => {
+  const parents = Array.from({ length: 20 }, () => newParent());
+  for (const { header } of parents) await create(server.plantsUrl, newPlant(), header);
+  for (const { traceId } of parents) {
+    const spans = await collector.spansOf(traceId, 4);
+    const [own, receive, wait, commit] = ['POST /plants', 'receive', 'wait', 'commit'].map(
+      (name) => {
+        const { startTimeUnixNano = 0, endTimeUnixNano = 0 } = spans.get(name) ?? {};
+        return { start: Number(startTimeUnixNano), end: Number(endTimeUnixNano) };
+      },
+    );
+    assert(own && receive && wait && commit);
+    const moments = [receive.end, wait.start, wait.end, commit.start, commit.end, own.end];
+    const ordered = [own.start, receive.start, ...moments];
+    assert.deepEqual(ordered, ordered.toSorted());
+    assert.equal(own.start, receive.start);
+    assert.equal(wait.end, commit.start);
+    for (const { start, end } of [own, receive, wait, commit]) assert(end > start);
+  }
+  assert.doesNotMatch(server.stderr(), /OpenTelemetry|exported/);
+});
+
+test('the variables of OpenTelemetry choose the sampler, or export nothing', async (t) => {
+  const choice = { OTEL_TRACES_SAMPLER: 'always_on', OTEL_TRACES_EXPORTER: 'zipkin' };
+  const all = await startServer(t, await storePath(t), exporting, { ...variables, ...choice });
+  await all.logged((log) => log.includes('OTEL_TRACES_EXPORTER is zipkin'));
+  const { traceId, spanId, header } = newParent('00');
+  assert.equal((await create(all.plantsUrl, newPlant(), header)).status, 200);
+  const spans = await collector.spansOf(traceId, 4);
+  assert.equal(spans.get('POST /plants')?.parentSpanId, spanId);
+
+  const service = { basePath: '', tls: undefined, dbSystem: 'sqlite' };
+  const quiet = { warn() {} } as unknown as Log;
+  for (const [name, value] of [
+    ['OTEL_SDK_DISABLED', 'TRUE'],
+    ['OTEL_TRACES_EXPORTER', 'none'],
+  ] as const) {
+    process.env[name] = value;
+    assert.equal(openTraces(collector.endpoint, service, quiet), undefined);
+    delete process.env[name];
+  }
 });
 
 test('a create whose parent is not sampled or malformed has no span, and its plant is stored', async () => {
@@ -73,14 +123,15 @@ test('a refused create ends its span with the code, and without a valid token th
 });
 
 test('a collector that is away slows no create and no stop, and the log says so', async (t) => {
-  const endpoint = `http://127.0.0.1:${await freePort()}`;
+  // The kernel gives no program this port.
+  const endpoint = 'http://127.0.0.1:1';
   const args = [...oneThread, '--otlp-endpoint', endpoint];
   const alone = await startServer(t, await storePath(t), args, {
     ...variables,
     OTEL_EXPORTER_OTLP_TIMEOUT: '200',
   });
   assert.equal((await create(alone.plantsUrl, newPlant(), newParent().header)).status, 200);
-  await alone.logged((log) => log.includes('spans cannot be exported'));
+  await alone.logged((log) => log.includes('spans could not be exported'));
   assert.equal((await create(alone.plantsUrl, newPlant(), newParent().header)).status, 200);
   assert.equal((await fetch(`${alone.opsUrl}readyz`)).status, 200);
   assert.equal(await alone.stop(), 0);

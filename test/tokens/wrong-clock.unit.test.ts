@@ -48,7 +48,7 @@ test('a session or a link of a clock that was ahead is none by a right clock', a
 
   nowMs = rightMs;
   assert.equal(await sessions.operatorOf(signedIn.secret), undefined);
-  assert.equal(await sessions.signInByLink(link.secret), 'unknown');
+  assert.equal(await sessions.signInByLink(link.secret), 'not in force');
   const again = await sessions.signIn(token);
   assert(typeof again === 'object');
   assert.equal(await sessions.operatorOf(again.secret), 'alice');

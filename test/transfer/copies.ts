@@ -1,20 +1,37 @@
 import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
-import { after } from 'node:test';
-import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
+import { nameOfDatabase, type PostgresDatabases } from '../helpers/postgres.ts';
 import { type Owner, storePath } from '../helpers/program.ts';
 import { doneJson } from '../helpers/run-here.ts';
 
-export const server = await startPostgres({ after });
-const emptied = await server.makeDatabase();
-
-/** For one test at a time. As empty as a new one, which would take three times as long. */
-export async function emptyDatabase(): Promise<string> {
-  await server.query('DROP SCHEMA public CASCADE; CREATE SCHEMA public', nameOfDatabase(emptied));
-  return emptied;
+/** A database of the server for copies of one test at a time. */
+export async function databaseOn(server: PostgresDatabases) {
+  const url = await server.makeDatabase();
+  const inDatabase = (sql: string) => server.query(sql, nameOfDatabase(url));
+  return {
+    inDatabase,
+    /** As empty as a new one, which would take three times as long. */
+    async emptyDatabase(): Promise<string> {
+      await inDatabase('DROP SCHEMA public CASCADE; CREATE SCHEMA public');
+      return url;
+    },
+    /** How many plants there are by now, in a store that may be just being made. */
+    async countOf(store: string): Promise<number> {
+      const sql = 'SELECT count(*) AS n FROM plants';
+      try {
+        if (store === url) return Number((await inDatabase(sql))[0]?.['n']);
+        using db = new DatabaseSync(fileOf(store), { readOnly: true, timeout: 5_000 });
+        return Number(db.prepare(sql).get()?.['n']);
+      } catch (error) {
+        assert.match(
+          (error as Error).message,
+          /no such table|unable to open|relation "plants" does not exist/,
+        );
+        return 0;
+      }
+    },
+  };
 }
-
-export const inDatabase = (sql: string) => server.query(sql, nameOfDatabase(emptied));
 
 /** A store that can be named with `--store`. */
 export const newFile = async (t: Owner) => `sqlite:${await storePath(t)}`;
@@ -37,21 +54,5 @@ export function assertSameContent(one: string, other: string): void {
       rows.setReadBigInts(true);
       assert.deepEqual(rows.all(), []);
     }
-  }
-}
-
-/** How many plants there are by now, in a store that may be just being made. */
-export async function countOf(store: string): Promise<number> {
-  const sql = 'SELECT count(*) AS n FROM plants';
-  try {
-    if (store === emptied) return Number((await inDatabase(sql))[0]?.['n']);
-    using db = new DatabaseSync(fileOf(store), { readOnly: true, timeout: 5_000 });
-    return Number(db.prepare(sql).get()?.['n']);
-  } catch (error) {
-    assert.match(
-      (error as Error).message,
-      /no such table|unable to open|relation "plants" does not exist/,
-    );
-    return 0;
   }
 }

@@ -1,25 +1,20 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { watch } from 'node:fs';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { keepCreating } from '../helpers/load.ts';
 import { pause } from '../helpers/pause.ts';
-import { oneThread, startProgram, startServer } from '../helpers/program.ts';
+import { startPostgres } from '../helpers/postgres.ts';
+import { oneThread, startProgram, startServer, temporaryFolder } from '../helpers/program.ts';
+import { done, on, runHere } from '../helpers/run-here.ts';
 import { addPlants, makeStore } from '../helpers/store-file.ts';
 import { underWay } from '../helpers/under-way.ts';
-import {
-  argsOf,
-  assertSameContent,
-  copied,
-  countOf,
-  emptyDatabase,
-  fileOf,
-  inDatabase,
-  newFile,
-  server,
-} from './copies.ts';
+import { argsOf, assertSameContent, copied, databaseOn, fileOf, newFile } from './copies.ts';
+
+const server = await startPostgres({ after });
+const { emptyDatabase, inDatabase, countOf } = await databaseOn(server);
 
 test('a copy that is killed is taken up by the next one, in both directions', async (t) => {
   const plants = 50_000;
@@ -101,4 +96,20 @@ test('a copy that is interrupted says what was done and how to go on, and ends b
   assert.match(stderr, /^plant-store: SIGINT has stopped the copy .*; run it again to go on$/m);
   await copied(source, target);
   assertSameContent(target, source);
+});
+
+test('nothing is copied or restored into a database that may lose it, unless that is accepted', async (t) => {
+  const [source, database] = [await newFile(t), await emptyDatabase()];
+  makeStore(fileOf(source), 3);
+  const backup = join(await temporaryFolder(t), 'backup.db');
+  await done('backup', backup, '--store', source);
+  await server.set('fsync', 'off');
+  t.after(() => server.set('fsync', 'on'));
+  for (const args of [argsOf(source, database), ['restore', backup, ...on(database)]]) {
+    const { code, stderr } = await runHere(args);
+    assert.match(stderr, /--accept-lost-commits/);
+    assert.deepEqual([code, await countOf(database)], [1, 0]);
+    await done(...args, '--accept-lost-commits');
+    await emptyDatabase();
+  }
 });

@@ -1,24 +1,15 @@
 import assert from 'node:assert/strict';
 import { copyFileSync, existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { after, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { withLimits } from '../helpers/faults.ts';
-import { runProgram, temporaryFolder } from '../helpers/program.ts';
-import { done, failed, on, refused, runHere } from '../helpers/run-here.ts';
+import { limits } from '../../src/limits.ts';
+import { sharedPostgres } from '../helpers/postgres.ts';
+import { done, doneJson, failed, refused, runHere } from '../helpers/run-here.ts';
 import { addPlants, alterStore, makeStore } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
-import {
-  argsOf,
-  assertSameContent,
-  copied,
-  countOf,
-  emptyDatabase,
-  fileOf,
-  inDatabase,
-  newFile,
-  server,
-} from './copies.ts';
+import { argsOf, assertSameContent, copied, databaseOn, fileOf, newFile } from './copies.ts';
+
+const { emptyDatabase, inDatabase, countOf } = await databaseOn(await sharedPostgres({ after }));
 
 const commonPlants = fileURLToPath(new URL('../data/common-plants.ndjson', import.meta.url));
 /**
@@ -90,11 +81,9 @@ test('a copy that is run again writes nothing, and carries what has happened to 
 test('a further copy compares only plants from shortly before the newest, unless sums tell that older ones differ', async (t) => {
   const [source, database, back] = [await newFile(t), await emptyDatabase(), await newFile(t)];
   makeStore(fileOf(source), 50);
-  const limited = withLimits({ transfer: { copyKnownMin: 50 } });
+  t.mock.property(limits.transfer as { copyKnownMin: number }, 'copyKnownMin', 50);
   const pass = async (from: string, to: string) => {
-    const { code, stdout, stderr } = await runProgram(argsOf(from, to, '--json'), limited);
-    assert.equal(code, 0, stderr);
-    const { known, created, same } = JSON.parse(stdout);
+    const { known, created, same } = await doneJson(...argsOf(from, to));
     return { known, created, same };
   };
   const create = (id: number, atMs: number) =>
@@ -174,22 +163,6 @@ test('a name that two tokens have stops a copy before anything is written, and t
   assert.deepEqual([code, await countOf(database)], [1, 0]);
   await done(...wayOut.split(' '));
   assert.equal((await copied(source, database)).created, 106);
-});
-
-test('nothing is copied or restored into a database that may lose it, unless that is accepted', async (t) => {
-  const [source, database] = [await newFile(t), await emptyDatabase()];
-  makeStore(fileOf(source), 3);
-  const backup = join(await temporaryFolder(t), 'backup.db');
-  await done('backup', backup, '--store', source);
-  await server.set('fsync', 'off');
-  t.after(() => server.set('fsync', 'on'));
-  for (const args of [argsOf(source, database), ['restore', backup, ...on(database)]]) {
-    const { code, stderr } = await runHere(args);
-    assert.match(stderr, /--accept-lost-commits/);
-    assert.deepEqual([code, await countOf(database)], [1, 0]);
-    await done(...args, '--accept-lost-commits');
-    await emptyDatabase();
-  }
 });
 
 test('a copy needs two stores, the first of which is there', async (t) => {

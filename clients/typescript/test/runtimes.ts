@@ -32,7 +32,6 @@ const node = ['--input-type=module', '--eval'];
 export const runtimes: Readonly<Record<string, Runtime>> = {
   here: processRuntime(process.execPath, node),
   node20: processRuntime(downloaded('node20/bin/node'), node),
-  node22: processRuntime(downloaded('node22/bin/node'), node),
   node24: processRuntime(downloaded('node24/bin/node'), node),
   bun: processRuntime(downloaded('bun/bin/bun'), ['--eval']),
   deno: processRuntime(downloaded('deno/deno'), ['eval', '--quiet', '--no-lock']),

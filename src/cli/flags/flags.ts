@@ -83,11 +83,11 @@ export const flags = {
   }),
   'ops-tls-certificate': optional('FILE', text, {
     help: 'PEM file with the certificate of --ops-port',
-    need: 'For a console or a Prometheus that connect over a network without a tunnel.',
+    need: 'For a console or a Prometheus that connects over a network without a tunnel.',
   }),
   'ops-tls-key': optional('FILE', text, {
     help: 'PEM file with the key of --ops-tls-certificate',
-    need: 'For a console or a Prometheus that connect over a network without a tunnel.',
+    need: 'For a console or a Prometheus that connects over a network without a tunnel.',
   }),
   store: withDefault('STORE', storeLocation, `sqlite:${defaultStorePath}`, {
     help: 'the store: sqlite:PATH or postgres://…',
@@ -101,16 +101,16 @@ export const flags = {
     need: 'For a disk that may not be mounted (never), and for a loss that is accepted (yes).',
   }),
   'database-connections': withDefault('N', orWord('auto', integer(3, 1_000)), 'auto', {
-    help: 'connections to the database at most; auto: 4 for each thread, and 1 for the console',
-    need: 'For many nodes on one database, whose connections have to last for all.',
+    help: 'most connections to the database; auto: 4 for each thread, and 1 for the console',
+    need: 'For many nodes on one database that has too few connections for all.',
   }),
   'accept-lost-commits': toggle({
     help: 'use a database that may lose stored plants in a crash (fsync off)',
     need: 'For tests on such a database, never for plants that matter.',
   }),
   'min-standbys': withDefault('N', integer(0, 100), '0', {
-    help: 'synchronous standbys that a database waits for; with fewer, creates get 503',
-    need: 'For a cluster that goes on without standbys, where a 200 would mean less meanwhile.',
+    help: 'synchronous standbys that the database must wait for; with fewer, creates get 503',
+    need: 'For a cluster that goes on without standbys: a 200 would mean less then.',
   }),
   against: optional('BACKUP', text, {
     help: 'a backup, or a folder of backups; the store must hold all plants of the backup',
@@ -149,7 +149,7 @@ export const flags = {
   }),
   'jwt-audience': optional('NAME', text, {
     help: 'audience (aud) that a JWT must name',
-    need: 'Required by --jwt-issuer: the name of this service there, so that tokens for others are refused.',
+    need: 'Needed with --jwt-issuer: the name of this service at the provider. Tokens for other services are refused.',
   }),
   'jwt-scope': optional('SCOPE', scopeToken, {
     help: 'scope that a JWT must have, such as plants:create',
@@ -177,17 +177,17 @@ export const flags = {
     duration(limits.store.commitMsMax),
     `${limits.store.commitMs / 1_000}s`,
     {
-      help: 'time to store a plant; then 503',
+      help: 'longest time to store a plant; after it, 503',
       need: 'For a disk or database that stalls for longer, or clients with shorter time-outs.',
     },
   ),
   'backup-to': optional('FOLDER', text, {
-    help: 'folder for verified backups at regular times',
+    help: 'folder in which the service makes verified backups at regular times',
     need: 'For backups without a timer of the system, best on another disk.',
   }),
   'backup-every': withDefault('TIME', duration(durationMsMax), '1h', {
-    help: 'interval of the backups',
-    need: 'For more or fewer plants that a lost disk would take.',
+    help: 'time between two backups',
+    need: 'To lose fewer plants with a disk, or to make fewer backups.',
   }),
   'backup-keep': withDefault('RULES', retention, '24h:1h,30d:1d,1y:1w', {
     help: 'backups to keep, as in backup --keep',
@@ -200,10 +200,10 @@ export const flags = {
   }),
   'log-level': choice(['debug', 'info', 'warn', 'error'], 'info', {
     help: 'lowest level to log',
-    need: 'For every refused request (debug), or a log of troubles only (warn).',
+    need: 'For a line for each refused request also in an outage (debug), or for a log of troubles only (warn).',
   }),
   'log-format': choice(['auto', 'json', 'text'], 'auto', {
-    help: 'auto: text on a terminal, else JSON',
+    help: 'form of the log; auto: text on a terminal, and JSON elsewhere',
     need: 'For people who read the log from a file, or programs that read a terminal.',
   }),
   role: choice(roles, 'create', {
@@ -219,7 +219,7 @@ export const flags = {
     need: 'For access that has to end by itself.',
   }),
   grace: withDefault('TIME', orZero(duration(limits.access.rotationGraceMsMax)), '24h', {
-    help: 'how long the secret before stays in force, such as 24h; 0 ends it at once',
+    help: 'how long the old secret stays in force, such as 24h; 0: it ends at once',
     need: 'For clients that take longer to get the new secret, or a secret that has leaked (0).',
   }),
   tag: optional('TAG', (tag) => tag, {
@@ -239,19 +239,19 @@ export const flags = {
     need: 'For the plants since an incident, or since a change of a client.',
   }),
   until: optional('TIME', pastTime, {
-    help: 'only plants before this time, which has the forms of --since',
+    help: 'only plants before this time, in a form of --since',
     need: 'For the plants of one night, together with --since.',
   }),
   newest: toggle({
-    help: 'list the plants that came last first',
-    need: 'For what came in lately.',
+    help: 'list the newest plants first',
+    need: 'For the plants of the last minutes.',
   }),
   limit: withDefault(
     'N',
     orWord('none', integer(1, 1_000_000_000)),
     `${limits.cli.listPlantsDefault}`,
     {
-      help: 'plants to list at most, or none to list all',
+      help: 'largest number of plants to list; none: list all',
       need: 'For scripts that read all plants at once.',
     },
   ),
@@ -275,7 +275,7 @@ export const flags = {
     isRepeated: true,
   }),
   json: toggle({
-    help: 'print JSON objects, one a line',
+    help: 'print one JSON object on each line',
     need: 'For scripts.',
   }),
 };

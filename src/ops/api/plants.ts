@@ -12,21 +12,23 @@ export function searchPlants(reader: ReaderThread): Handler {
   return async ({ query, signal }) => {
     const wanted = plantQuery(query);
     if (typeof wanted === 'string') return refuse('queryWrong', wanted);
-    const { id, order, limit, match, after, before } = wanted;
+    const { id, order, limit, match, from } = wanted;
     if (id !== undefined) {
       const plant = await reader.read('getPlant', [id], signal);
       return answerJson({ plants: plant ? [plantReply(plant)] : [], next: null });
     }
-    const search = { ...match, limit, budgetMs: limits.ops.searchMs };
-    const found =
-      order === 'id'
-        ? await reader.read('searchPlants', [{ ...search, after }], signal)
-        : await reader.read('newestPlants', [{ ...search, before }], signal);
-    // Only a search for the newest plants can tell that the position is wrong.
+    const isNewestFirst = order === 'newest';
+    const search = { ...match, limit, isNewestFirst, from, budgetMs: limits.ops.searchMs };
+    const found = await reader.read('searchPlants', [search], signal);
     if (found === undefined)
-      return refuse('queryWrong', '`before` must be the `next` of an earlier reply of this store.');
-    const next = found.next === undefined ? null : `${found.next}`;
-    return answerJson({ plants: found.plants.map(plantReply), next } satisfies PlantPage);
+      return refuse(
+        'queryWrong',
+        isNewestFirst
+          ? '`before` must be the `next` of an earlier reply of this store.'
+          : '`after` must be an id.',
+      );
+    const { plants, next = null } = found;
+    return answerJson({ plants: plants.map(plantReply), next } satisfies PlantPage);
   };
 }
 
@@ -49,15 +51,13 @@ function plantQuery(query: Readonly<Record<string, string>>) {
   if (order !== 'id' && order !== 'newest') return '`order` must be id or newest.';
   if (before && order === 'id') return '`before` needs `order=newest`.';
   if (after && order === 'newest') return '`after` needs `order=id`.';
-  const afterId = int64FromDigits(after);
-  if (after && afterId === undefined) return '`after` must be an id.';
   const { limit: digits = `${searchPlantsDefault}` } = query;
   const limit = /^[0-9]{1,4}$/.test(digits) ? Number(digits) : 0;
   if (limit < 1 || limit > searchPlantsMax)
     return `\`limit\` must be a whole number from 1 to ${searchPlantsMax}.`;
   const match = matchFrom(query);
   if (typeof match === 'string') return match;
-  return { id, order, limit, match, after: afterId, before: before || undefined };
+  return { id, order, limit, match, from: after || before || undefined };
 }
 
 function matchFrom(query: Readonly<Record<string, string>>): stored.PlantMatch | string {

@@ -60,7 +60,7 @@ export function signIn({ sessions, log, newToken, newLink }: SignInSources): Han
     const session = await (token === undefined
       ? sessions.signInByLink(link)
       : sessions.signIn(token.trim()));
-    if (session === 'unknown') return refuseGuess(token === undefined ? 'link' : 'token');
+    if (session === 'not in force') return refuseGuess(token === undefined ? 'link' : 'token');
     if (session === 'not an operator')
       return refuse(
         'notOperator',

@@ -74,7 +74,7 @@ export function createToken({ store, log, now }: TokenSources): Handler<SessionR
 const problemOf = {
   'name taken': 'tokenNameTaken',
   'too many': 'tokensTooMany',
-  unknown: 'recordUnknown',
+  'not in force': 'recordUnknown',
   'in rotation': 'tokenInRotation',
 } as const;
 

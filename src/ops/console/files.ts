@@ -1,7 +1,9 @@
 import { hash } from 'node:crypto';
 import { extname } from 'node:path';
+import { gunzipSync } from 'node:zlib';
 import { assetNames, readAsset } from '../../program.ts';
 import { fieldOf, type Handler } from '../answer.ts';
+import { takesGzip } from '../gzip.ts';
 
 const types: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
@@ -16,15 +18,17 @@ const indexPage = 'console/index.html';
 /** Serves index.html at `/`, and the other assets of the console below /console/. */
 export function openConsoleFiles() {
   const assets = assetNames().filter((name) => name.startsWith('console/'));
-  const files = assets.map((asset): [string, Handler] => [
-    asset === indexPage ? '/' : `/${asset}`,
-    fileHandler(asset),
-  ]);
+  const files = assets.map((asset): [string, Handler] => {
+    if (asset === indexPage) return ['/', fileHandler(asset)];
+    return asset.endsWith('.gz')
+      ? [`/${asset.slice(0, -'.gz'.length)}`, builtFileHandler(asset)]
+      : [`/${asset}`, fileHandler(asset)];
+  });
   const html = readAsset(indexPage).toString();
   return {
     /** What answers a GET, by path. */
     files: new Map(files),
-    /** Sources for `script-src`: the import map can only be inline. */
+    /** Sources for `script-src`: the import map of the source can only be inline. */
     scriptHashes: scriptHashes(html),
   };
 }
@@ -43,6 +47,22 @@ function fileHandler(asset: string): Handler {
     // A proxy that compresses makes the tag a weak one.
     if (fieldOf(request, 'if-none-match')?.includes(tag)) return { status: 304, headers, body: '' };
     return { status: 200, headers: { ...headers, 'Content-Type': type }, body };
+  };
+}
+
+/** An asset that the build has compressed. Its name has its hash, so its content never changes. */
+function builtFileHandler(asset: string): Handler {
+  const headers = {
+    'Cache-Control': 'max-age=31536000, immutable',
+    'Content-Type': types[extname(asset.slice(0, -'.gz'.length))] ?? '',
+    Vary: 'Accept-Encoding',
+  };
+  let packed: Buffer | undefined;
+  return (request) => {
+    packed ??= readAsset(asset);
+    return takesGzip(request)
+      ? { status: 200, headers: { ...headers, 'Content-Encoding': 'gzip' }, body: packed }
+      : { status: 200, headers, body: gunzipSync(packed) };
   };
 }
 

@@ -109,11 +109,12 @@ function sampleOf(
   const seconds = (now.monotonicMs - before.monotonicMs) / 1_000;
   // Could be negative: a thread may be read between two counts of one request, and a client that
   // has gone is not answered.
-  const rate = (name: Outcome | 'turnedAway') => Math.max(0, now[name] - before[name]) / seconds;
+  const rate = (name: Outcome | 'turnedAway') =>
+    rounded(Math.max(0, now[name] - before[name]) / seconds);
   const creates = since(now.createSeconds, before.createSeconds);
   const quantileMs = (share: number) => {
     const value = quantile(creates, secondsBounds, share);
-    return value === undefined ? null : value * 1_000;
+    return value === undefined ? null : rounded(value * 1_000);
   };
   return {
     atMs: now.atMs,
@@ -127,4 +128,9 @@ function sampleOf(
     queuePlants: queuePlants(),
     connections: connections(),
   };
+}
+
+/** To what a chart can show. A console that opens reads them all. */
+function rounded(value: number): number {
+  return Math.round(value * 100) / 100;
 }

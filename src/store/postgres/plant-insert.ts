@@ -1,7 +1,7 @@
 import type { NewPlant, Plant } from '../../contract/plant.ts';
 import { limits } from '../../limits.ts';
 import type { CopiedPlant, PlantToCreate } from '../plants.ts';
-import type { Query, Statement } from './transaction.ts';
+import type { PgStatement, Query } from './transaction.ts';
 
 export type NewPlants = readonly (PlantToCreate | CopiedPlant)[];
 
@@ -9,7 +9,7 @@ export type NewPlants = readonly (PlantToCreate | CopiedPlant)[];
  * Inserts new plants, and returns their ids. Citus deals out the rows of VALUES at once, and those
  * of a SELECT through files on each worker: 1.7 times the rate with 200 plants, and 4 with 20.
  */
-export function insertOf({ isCitus }: Query, plants: NewPlants, nowMs: number): Statement {
+export function insertOf({ isCitus }: Query, plants: NewPlants, nowMs: number): PgStatement {
   if (!isCitus || plants.length > limits.postgres.citusRowsMax)
     return { text: insertSql, values: insertValues(plants, nowMs) };
   const values = plants.flatMap(({ id, name, tag, createdBy, ...rest }) => [

@@ -23,7 +23,7 @@ export interface Query {
    * @param end `ROLLBACK TO` undoes them anyway
    */
   attempt(
-    statements: readonly Statement[],
+    statements: readonly PgStatement[],
     end?: 'RELEASE' | 'ROLLBACK TO',
   ): Promise<QueryArrayResult[]>;
   /**
@@ -34,7 +34,7 @@ export interface Query {
   readonly isCitus: boolean;
 }
 
-export interface Statement {
+export interface PgStatement {
   readonly text: string;
   readonly values?: readonly unknown[];
   /** Whether it has no rows that are asked for. */
@@ -53,7 +53,7 @@ export function queryOn({ client, settings: { searchPath, isCitus }, demands }: 
   let standbys: string[] | undefined;
 
   /** The server takes a reload of its settings in between two statements. */
-  async function send(statements: readonly Statement[]): Promise<QueryArrayResult[]> {
+  async function send(statements: readonly PgStatement[]): Promise<QueryArrayResult[]> {
     if (standbys === undefined) return exchange(client, statements);
     const sent = statements.flatMap((one) =>
       one.text === settings || one.text === 'COMMIT' ? [one, standbysRead] : [one],
@@ -66,7 +66,7 @@ export function queryOn({ client, settings: { searchPath, isCitus }, demands }: 
 
   async function begun(
     { begin, guard = [], idleMs }: TransactionKind,
-    ...statements: readonly Statement[]
+    ...statements: readonly PgStatement[]
   ): Promise<QueryArrayResult[]> {
     const values = [path, demands.statementMs, idleMs, demands.acceptsLostCommits];
     const first = [silent(begin), { ...silent(settings), values }, ...guard];
@@ -79,7 +79,7 @@ export function queryOn({ client, settings: { searchPath, isCitus }, demands }: 
     }
   }
 
-  async function alone(statement: Statement): Promise<QueryArrayResult[]> {
+  async function alone(statement: PgStatement): Promise<QueryArrayResult[]> {
     const statements = [statement, silent('COMMIT')];
     try {
       return await begun(plain, ...statements);
@@ -96,7 +96,7 @@ export function queryOn({ client, settings: { searchPath, isCitus }, demands }: 
   };
   return Object.assign(query, {
     isCitus,
-    async attempt(statements: readonly Statement[], end = 'RELEASE') {
+    async attempt(statements: readonly PgStatement[], end = 'RELEASE') {
       const last = [constraints, silent(`${end} SAVEPOINT attempt`)];
       const savepoint = silent('SAVEPOINT attempt');
       try {
@@ -135,7 +135,7 @@ export async function inTransaction<T>(
 /** How a transaction begins. */
 export interface TransactionKind {
   readonly begin: string;
-  readonly guard?: readonly Statement[];
+  readonly guard?: readonly PgStatement[];
   /** How long the transaction may pause between two statements. */
   readonly idleMs: number;
 }
@@ -191,7 +191,7 @@ const settings = `SELECT WHERE concat(
   CASE WHEN current_setting('fsync') = 'off' AND NOT $4::boolean
     THEN set_config('transaction_read_only', 'on', true) END) IS NULL`;
 
-const standbysRead: Statement = { text: `SELECT ${standbyNames}` };
+const standbysRead: PgStatement = { text: `SELECT ${standbyNames}` };
 
 /** A standby begins no transaction that writes. Its code would blame the statement. */
 function refuseStandby(error: unknown): never {
@@ -199,12 +199,12 @@ function refuseStandby(error: unknown): never {
   throw new StoreError('unavailable', 'the database takes no writes', { cause: error });
 }
 
-function silent(text: string): Statement {
+function silent(text: string): PgStatement {
   return { text, isSilent: true };
 }
 
 /** Sends all statements at once. None runs after one that failed, and the transaction stays. */
-function exchange(client: Client, statements: readonly Statement[]): Promise<QueryArrayResult[]> {
+function exchange(client: Client, statements: readonly PgStatement[]): Promise<QueryArrayResult[]> {
   return new Promise((resolve, reject) => {
     const query = new PgQuery(
       { text: '', rowMode: 'array', types: parsers } as { text: string },
@@ -217,7 +217,7 @@ function exchange(client: Client, statements: readonly Statement[]): Promise<Que
 }
 
 /** See protocol-flow.html#PROTOCOL-FLOW-PIPELINING. No statement has a name: a name would stay. */
-function send(protocol: Protocol, statements: readonly Statement[]): void {
+function send(protocol: Protocol, statements: readonly PgStatement[]): void {
   const { stream } = protocol;
   stream.cork();
   for (const { text, values = [], isSilent } of statements) {

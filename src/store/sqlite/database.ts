@@ -35,7 +35,7 @@ export function openForWriting(path: string, mayMake: boolean) {
       if (!mayMake) throw noStore(path);
       // Without this, SQLite would make the file readable by everyone. SQLite gives its other files
       // the same mode.
-      makeFile(path, 0o600);
+      makeFile(path);
     }
     const { demandClosed } = demandSynced(path);
     const db = new DatabaseSync(path, { timeout: openMs });
@@ -74,9 +74,9 @@ export function openAgain(path: string): DatabaseSync {
  * The writer syncs the WAL, and waits for locks, by itself.
  *
  * Another program may make a trigger beside the service. SQLite then compiles each statement again,
- * and asks whether the statement may do what the trigger does, so it fails (`triggerFailure`). Views
- * and `WITH` are asked for in the same way, so no statement here may have them. A transaction takes
- * less than 1 µs more, because BEGIN and COMMIT are compiled each time.
+ * and asks whether the statement may do what the trigger does, so it fails (`triggerFailure`).
+ * Views and `WITH` are asked for in the same way, so no statement here may have them. A transaction
+ * takes less than 1 µs more, because BEGIN and COMMIT are compiled each time.
  */
 function prepareWrites(db: DatabaseSync): void {
   db.exec('PRAGMA synchronous = NORMAL; PRAGMA busy_timeout = 0');
@@ -109,14 +109,10 @@ function checkpointAtStart(db: DatabaseSync): void {
 
 /** @throws StoreOpenError for the store of an earlier version */
 export function demandNewestFile(version: number, path: string): void {
-  demandNewest(version, `the store at ${path}`, textOf(path));
+  demandNewest(version, `the store at ${path}`, urlOf(path));
 }
 
-/**
- * An empty file is no store, and is not opened: SQLite would remove the WAL of an earlier one.
- *
- * @throws if this process may not look there
- */
+/** Not for an empty file: SQLite would remove the WAL of an earlier store. @throws if hidden */
 export function isThere(path: string): boolean {
   return (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0;
 }
@@ -129,18 +125,15 @@ function noStore(path: string): StoreOpenError {
   return new StoreOpenError(
     `there is no store at ${resolve(path)}${isAbsolute(path) ? '' : ` (${typed})`}; name the ` +
       'store with --store or PLANT_STORE_STORE, or make one there with ' +
-      `${commandOn(textOf(path), 'serve')}`,
+      `${commandOn(urlOf(path), 'serve')}`,
   );
 }
 
-function textOf(path: string): string {
+function urlOf(path: string): string {
   return `sqlite:${resolve(path)}`;
 }
 
-/**
- * Settings of each connection that writes, not of the file: a commit returns after the sync. On
- * macOS, fsync(2) leaves data in the cache of the drive. A thread of its own checkpoints.
- */
+/** For each connection that writes. On macOS, fsync(2) leaves data in the cache of the drive. */
 export function setDurability(db: DatabaseSync): void {
   db.exec(`PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA wal_autocheckpoint = 0;
     PRAGMA journal_size_limit = ${limits.sqlite.walBytesKept}`);
@@ -182,16 +175,12 @@ function damaged(path: string, what: string, cause?: unknown): StoreOpenError {
   return new StoreOpenError(
     `the store at ${path} is damaged (${what.replace(/\s+/g, ' ')}); keep the file, and ` +
       'put a backup in its place with ' +
-      `${commandOn(textOf(path), 'restore BACKUP --overwrite')}`,
+      `${commandOn(urlOf(path), 'restore BACKUP --overwrite')}`,
     { cause },
   );
 }
 
-/**
- * Plants and tokens can be read before the upgrade, too.
- *
- * @throws StoreOpenError if there is no store, or as `openForWriting`
- */
+/** Also before the upgrade. @throws StoreOpenError if there is no store, or as `openForWriting` */
 export function openForReading(path: string): ReadFile {
   const open = () => {
     const file = isThere(path) ? openToRead(path) : undefined;
@@ -207,11 +196,7 @@ export function triggersAt(path: string): FoundTriggers | undefined {
   return file.read((db) => triggersIn(db, path));
 }
 
-/**
- * Turns errors of SQLite and of the file system into messages for the operator.
- *
- * @param mode of access(2): the access that the caller needs
- */
+/** Turns errors into messages for the operator. @param mode of access(2), that the caller needs */
 export function opening<T>(path: string, open: () => T, mode = constants.R_OK | constants.W_OK): T {
   try {
     return open();
@@ -239,7 +224,7 @@ function obstacleTo(path: string, mode: number, error: Error): string {
   if (cause === undefined || cause.code === 'EIO')
     return `${(cause ?? error).message}; look for errors of the disk in the log of the kernel (dmesg)`;
   if (cause.code === 'EISDIR')
-    return `it is a folder; name a file, such as ${textOf(join(path, 'plants.db'))}`;
+    return `it is a folder; name a file, such as ${urlOf(join(path, 'plants.db'))}`;
   return (
     `${cause.message}; the user ${process.geteuid?.()} must be able to read and write there, with ` +
     `room for ${sizeText(limits.sqlite.startBytes)} in two more files`

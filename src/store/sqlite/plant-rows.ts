@@ -17,14 +17,13 @@ import { raw, type Statement, sql } from '../tables/steps.ts';
 import { runSteps } from './steps.ts';
 
 /** Rows are arrays, which come fastest. An integer is a bigint. */
-export function rowsOf<Row>(db: DatabaseSync, { texts, values }: Statement): Iterable<Row> {
+export function eachRow<Row>(db: DatabaseSync, { texts, values }: Statement): Iterable<Row> {
   const select = db.prepare(texts.join('?'));
   select.setReadBigInts(true);
   select.setReturnArrays(true);
   return select.iterate(...values) as Iterable<unknown> as Iterable<Row>;
 }
 
-/** A window of plants in order of id. */
 export function windowAfter(
   db: DatabaseSync,
   place: Place | undefined,
@@ -88,7 +87,7 @@ function slotsBefore(
     WHERE seq <= ${fromSeq as bigint} ORDER BY seq DESC`;
   type Row = [seq: bigint, atMs: bigint, ids: Uint8Array];
   const slots: Slot[] = [];
-  for (const [seq, atMs, ids] of rowsOf<Row>(db, arrivals)) {
+  for (const [seq, atMs, ids] of eachRow<Row>(db, arrivals)) {
     if (atMs < sinceMs - limits.store.clocksApartMs) break;
     // A copy, because the bytes of a row may begin at any address.
     const plants = new BigInt64Array(new Uint8Array(ids).buffer);
@@ -111,7 +110,6 @@ interface PlantSource {
   readonly conditions: readonly Condition[];
 }
 
-/** Reads the plants that match, up to `limits.store.listPageChars`. */
 function readWindow(
   db: DatabaseSync,
   { limit, ...match }: PlantFilter,
@@ -123,7 +121,7 @@ function readWindow(
   const rows: PlantRow[] = [];
   let chars = 0;
   const select = sql`SELECT ${plantColumns}, ${key} FROM ${from} WHERE ${all} ${order} LIMIT ${limit}`;
-  for (const row of rowsOf<PlantRow>(db, select)) {
+  for (const row of eachRow<PlantRow>(db, select)) {
     rows.push(row);
     chars += charsOf(row);
     if (chars >= limits.store.listPageChars) break;

@@ -24,7 +24,7 @@ import {
   addFoldCase,
   charsOf,
   conditionsOf,
-  rowsOf,
+  eachRow,
   windowAfter,
   windowBefore,
 } from './plant-rows.ts';
@@ -91,7 +91,7 @@ export async function* pagesOf(
 ): AsyncGenerator<readonly CopiedPlant[]> {
   const since = allOf(timeConditions({ sinceMs }));
   const select = sql`SELECT ${plantColumns} FROM plants WHERE ${since} ORDER BY id`;
-  const rows = rowsOf<PlantRow>(db, select)[Symbol.iterator]();
+  const rows = eachRow<PlantRow>(db, select)[Symbol.iterator]();
   for (;;) {
     const page = withStoreErrors(() => read(() => nextPage(rows)));
     if (page.length === 0) return;

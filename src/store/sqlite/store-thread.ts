@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { parentPort, workerData } from 'node:worker_threads';
 import { identityOf } from '../../disk/files.ts';
 import { answerCalls } from '../../threads/calls.ts';
-import { measuresIn, observe, secondsBounds, writerLayout } from '../../threads/measures.ts';
+import { measuresIn, record, secondsBounds, writerLayout } from '../../threads/measures.ts';
 import { prepareCheckpoints } from './checkpoints.ts';
 import { openAgain } from './database.ts';
 import { storeError } from './errors.ts';
@@ -31,7 +31,7 @@ try {
   db = openAgain(path);
   const { faultOfStore } = watchFiles(path, db, shared);
   const checkpointIfDue = prepareCheckpoints(db, files.store, shared, faultOfStore, (ms) =>
-    observe(checkpointSeconds, secondsBounds, ms / 1_000),
+    record(checkpointSeconds, secondsBounds, ms / 1_000),
   );
   answerCalls(owner, storeOn(path, db, share, lockMs));
   for (;;) {

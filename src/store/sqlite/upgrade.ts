@@ -3,7 +3,7 @@ import { limits } from '../../limits.ts';
 import { schemaVersion, tokenUpgrade, versionOfTwo } from '../schema-version.ts';
 import { raw } from '../tables/steps.ts';
 import { isThere, opening, setDurability } from './database.ts';
-import { rowsOf } from './plant-rows.ts';
+import { eachRow } from './plant-rows.ts';
 import { openMs } from './read-file.ts';
 import { demandSynced } from './repair.ts';
 import { makeTables, refuseSchemaFault, refuseTriggers, schemaVersionOf } from './schema.ts';
@@ -23,8 +23,7 @@ export async function outdatedSchemaOfSqlite(path: string): Promise<number | und
 }
 
 /**
- * Upgrades a store of an earlier release in one transaction. A running service of that version goes
- * on: its tables get columns, and keep their own.
+ * Upgrades a store of an earlier release in one transaction. A service of that version goes on.
  *
  * @throws StoreOpenError, StoreError
  */
@@ -66,7 +65,7 @@ function fillJournal(db: DatabaseSync): void {
     if (ids.length > 0) insert.run(last, new Uint8Array(new BigInt64Array(ids).buffer));
     ids = [];
   };
-  for (const [id, createdAt] of rowsOf<[bigint, bigint]>(db, plants)) {
+  for (const [id, createdAt] of eachRow<[bigint, bigint]>(db, plants)) {
     last = createdAt;
     ids.push(id);
     if (ids.length === limits.sqlite.filledRowPlants) write();

@@ -30,8 +30,7 @@ export interface CheckedClaims {
 /**
  * Every check but that of the signature (RFC 7519 §4.1, RFC 8725 §3, RFC 9068 §4).
  *
- * @returns for a token that breaks a rule, the end of "the token is refused: ", which repeats no
- * secret
+ * @returns for another token, the end of "the token is refused: ", which repeats no secret
  */
 export function checkClaims(
   { header: { alg, typ, crit }, claims }: Jwt,

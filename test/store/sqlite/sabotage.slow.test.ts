@@ -5,7 +5,6 @@ import type { TestContext } from 'node:test';
 import {
   assertEndsByItself,
   assertEndsUnderLoad,
-  assertEndsWithThread,
   assertNothingIsLost,
   plant,
   startSabotaged,
@@ -35,7 +34,7 @@ test('while the folder of the store is shut, creates get 50301 in bounded time; 
 
   await createdAtLast(server.plantsUrl, plant(3));
   assert.equal(await server.stop(), 0);
-  await assertNothingIsLost(t, server, [1, 2, 3], [1, 3]);
+  assertNothingIsLost(server, [1, 2, 3], [1, 3]);
 });
 
 for (const [kind, what] of [
@@ -58,7 +57,7 @@ test('a service whose folder is shut for good stops with exit code 0, and loses 
 
   assert.equal(await server.stop(), 0);
 
-  await assertNothingIsLost(t, server, [1, 2], [1]);
+  assertNothingIsLost(server, [1, 2], [1]);
 });
 
 test('a service whose disk hangs for good still stops in bounded time, by SIGKILL, and loses nothing', async (t) => {
@@ -68,7 +67,7 @@ test('a service whose disk hangs for good still stops in bounded time, by SIGKIL
 
   assert.equal(server.child.signalCode, 'SIGKILL');
   assert.match(server.stderr(), /the service does not stop by itself/);
-  await assertNothingIsLost(t, server, [1, 2], [1]);
+  assertNothingIsLost(server, [1, 2], [1]);
 });
 
 test('while a checkpoint waits for its sync, the store takes creates and heartbeats', async (t) => {
@@ -94,7 +93,7 @@ test('while a checkpoint waits for its sync, the store takes creates and heartbe
 test('when the thread for checkpoints ends, the service ends as a failure and nothing is lost', async (t) => {
   const server = await startSabotaged(t, 'thread for checkpoints ends');
   server.sabotage();
-  await assertEndsUnderLoad(t, server, /the thread of the store has ended/);
+  await assertEndsUnderLoad(server, /the thread of the store has ended/);
 });
 
 test('a checkpoint does not begin the WAL again when its index is removed: another service may have written to it', async (t) => {
@@ -141,8 +140,5 @@ test('a clock that is set back a year while the service runs changes no outcome'
     ({ status }) => status === 401,
   );
   assert.equal(await server.stop(), 0);
-  await assertNothingIsLost(t, server, [1, 2, 3], [1, 2, 3]);
+  assertNothingIsLost(server, [1, 2, 3], [1, 2, 3]);
 });
-
-test('when an HTTP thread ends with the lock, the service ends with exit code 1, and no other thread waits for it', (t) =>
-  assertEndsWithThread(t, 'HTTP thread ends with the lock'));

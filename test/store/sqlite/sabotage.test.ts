@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { noteFailedSyncs } from '../../../src/store/sqlite/failed-sync.ts';
 import {
   assertEndsByItself,
   assertEndsUnderLoad,
-  assertEndsWithThread,
   assertNothingIsLost,
   plant,
   sabotaging,
@@ -42,10 +43,10 @@ test('while the disk does not return from a sync, creates get 50301 in bounded t
   await createdAtLast(server.plantsUrl, plant(3));
   await until(probe, (says) => says.startsWith('{"ready":true'));
   assert.equal(await server.stop(), 0);
-  await assertNothingIsLost(t, server, [1, 2, 3], [1, 3]);
+  assertNothingIsLost(server, [1, 2, 3], [1, 3]);
 });
 
-test('when a sync of the WAL fails, the service refuses, leaves a note and ends, and the next start repairs the store', async (t) => {
+test('when a sync of the WAL fails, the service refuses, leaves a note and ends, the next start repairs the store, and a service that finds a note of another ends', async (t) => {
   const server = await startSabotaged(t, 'sync fails');
   server.sabotage();
   assert.deepEqual(await statusAndCode(await create(server.plantsUrl, plant(2))), [503, 50301]);
@@ -56,18 +57,27 @@ test('when a sync of the WAL fails, the service refuses, leaves a note and ends,
   const next = await startServer(t, server.store, oneThread);
 
   assert.match(next.stderr(), /a sync had failed; the disk has everything again/);
-  assert.equal(await next.stop(), 0, next.stderr());
-  await assertNothingIsLost(t, server, [1, 2], [1]);
+  assertNothingIsLost(server, [1, 2], [1]);
+  noteFailedSyncs(server.store, ['WAL']);
+  await once(next.child, 'exit');
+  assert.equal(next.child.exitCode, 1);
 });
 
 test('when the thread for checkpoints throws, the service ends as a failure and nothing is lost', async (t) => {
   const server = await startSabotaged(t, 'thread for checkpoints throws');
   server.sabotage();
-  await assertEndsUnderLoad(t, server, /thrown by the test/);
+  await assertEndsUnderLoad(server, /thrown by the test/);
 });
 
-test('when an HTTP thread ends, the service ends with exit code 1', (t) =>
-  assertEndsWithThread(t, 'HTTP thread ends'));
+test('when an HTTP thread ends with the lock, the service ends with exit code 1, and no other thread waits for it', async (t) => {
+  const server = await startSabotaged(t, 'HTTP thread ends with the lock', '--http-threads', '2');
+  server.sabotage();
+  const clients = Array.from({ length: 8 }, async (_, client) => {
+    for (;;) await create(server.plantsUrl, plant(2 + client));
+  });
+  await Promise.allSettled(clients);
+  await assertEndsByItself(server, /an HTTP thread has ended|a thread has ended during a/);
+});
 
 test('a start that fails in a thread says so in one line', async (t) => {
   const args = ['serve', '--port', '0', ...on(await storePath(t))];

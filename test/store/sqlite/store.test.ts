@@ -71,7 +71,12 @@ test('sqlite: a clock that was behind for a while hides no plant from a search f
   await store.createPlants([{ ...alder, id: 2n }]);
   atRightTime(3, rightMs + dayMs);
   const idsOf = async (times: { sinceMs?: number; untilMs?: number }) => {
-    const page = await store.newestPlants({ limit: 9, ...times, budgetMs: 1_000 });
+    const page = await store.searchPlants({
+      isNewestFirst: true,
+      limit: 9,
+      ...times,
+      budgetMs: 1_000,
+    });
     return page?.plants.map(({ id }) => Number(id));
   };
   assert.deepEqual(await idsOf({ sinceMs: rightMs - dayMs }), [3, 1]);

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { copyFileSync, existsSync, readdirSync } from 'node:fs';
+import { copyFileSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
@@ -144,16 +144,13 @@ test('a store of an earlier version can be looked into and backed up before it i
   assert.equal(schemaOf(store), 1);
 });
 
-test('a backup of an earlier version is restored, and upgraded at the next start', async (t) => {
+test('a backup of an earlier version is restored, and upgraded then', async (t) => {
   const old = await oldStore(t);
   const backup = join(dirname(old), 'backup.db');
   await runHere(['backup', backup, '--store', `sqlite:${old}`]);
   const store = join(await temporaryFolder(t), 'data/plants.db');
 
   assert.equal((await runHere(['restore', backup, '--store', `sqlite:${store}`])).code, 0);
-
-  assert(existsSync(store));
-  await (await startServer(t, store, oneThread)).stop();
   assert.equal(schemaOf(store), 11);
   assert.deepEqual(storedPlants(store), await plantsOf(t));
 });

@@ -8,7 +8,7 @@ import { Refusals } from './refusals.ts';
 import { LinkSignIn, SignIn } from './sign-in.ts';
 import { createStore, nothing, type PageProps, type SourceName } from './state.ts';
 import { Tokens } from './tokens.ts';
-import { Badge, type Children, Dialog, Facts, Failure, h } from './ui.ts';
+import { Badge, type Children, Failure, h, iconUrl } from './ui.ts';
 
 interface Page {
   readonly path: string;
@@ -80,7 +80,6 @@ function Console({ store, state, route, name, notice }: ConsoleProps) {
     heading.current?.focus({ preventScroll: true });
     scrollTo(0, 0);
   }, [title]);
-  const shortcuts = useShortcuts(path);
   useEffect(() => store.show(page?.source ?? 'overview'), [store, page]);
   const skip = (event: Event) => {
     event.preventDefault();
@@ -103,16 +102,14 @@ function Console({ store, state, route, name, notice }: ConsoleProps) {
       h(
         'a',
         { class: 'brand', href: '#/' },
-        h('img', { src: '/console/icon.svg', alt: '', width: 24, height: 24 }),
+        h('img', { src: iconUrl, alt: '', width: 24, height: 24 }),
         'Plant Store',
       ),
       h('nav', { 'aria-label': 'Pages' }, links),
       h('span', { role: 'status' }, (trouble || overview) && badge),
       h('b', { class: 'user', title: `Signed in as ${name}` }, name),
       h('button', { onClick: () => store.signOut() }, 'Sign out'),
-      h('button', { 'aria-label': 'Keyboard shortcuts', onClick: shortcuts.show }, '?'),
     ),
-    shortcuts.dialog,
     h(Failure, { error: trouble }),
     notice !== '' &&
       h(Failure, { error: new Error(`${notice} You are still signed in as ${name}.`) }),
@@ -123,64 +120,6 @@ function Console({ store, state, route, name, notice }: ConsoleProps) {
       content,
     ),
   ];
-}
-
-const pairMs = 1_500;
-
-/** `?` lists the shortcuts, `/` leads to the search, and `g` with its first letter to a page. */
-function useShortcuts(path: string) {
-  const [isListed, setListed] = useState(false);
-  const isSearchAsked = useRef(false);
-  useEffect(() => {
-    let goUntilMs = 0;
-    const follow = (event: KeyboardEvent) => {
-      if (!isShortcut(event)) return;
-      const page = event.timeStamp < goUntilMs && pages.find((one) => keyOf(one) === event.key);
-      goUntilMs = event.key === 'g' ? event.timeStamp + pairMs : 0;
-      if (page) location.hash = `#${page.path}`;
-      else if (event.key === '?') setListed(true);
-      else if (event.key === '/') isSearchAsked.current = !focusSearch();
-      else return;
-      if (isSearchAsked.current) location.hash = '#/plants';
-      event.preventDefault();
-    };
-    document.addEventListener('keydown', follow);
-    return () => document.removeEventListener('keydown', follow);
-  }, []);
-  useEffect(() => {
-    if (isSearchAsked.current) focusSearch();
-    isSearchAsked.current = false;
-  }, [path]);
-  const close = () => setListed(false);
-  const keys = (...names: string[]) => names.map((name) => h('kbd', { class: 'badge' }, name));
-  const children = [
-    h(Facts, {
-      facts: [
-        [keys('?'), 'Show this list'],
-        [keys('/'), 'Search or filter'],
-        ...pages.map((page) => [keys('g', keyOf(page)), page.title] as const),
-      ],
-    }),
-    h('p', { class: 'actions' }, h('button', { autoFocus: true, onClick: close }, 'Close')),
-  ];
-  const dialog = isListed && h(Dialog, { title: 'Keyboard shortcuts', onClose: close, children });
-  return { show: () => setListed(true), dialog };
-}
-
-function keyOf({ title }: Page): string {
-  return title.charAt(0).toLowerCase();
-}
-
-function isShortcut({ key, ctrlKey, metaKey, altKey, isComposing, target }: KeyboardEvent) {
-  if (key.length !== 1 || ctrlKey || metaKey || altKey || isComposing) return false;
-  const isTyping = target instanceof Element && target.closest('input, select');
-  return !isTyping && document.querySelector('dialog[open]') === null;
-}
-
-function focusSearch(): boolean {
-  const input = document.querySelector<HTMLElement>('[role="search"] :is(input, select)');
-  input?.focus();
-  return input !== null;
 }
 
 render(h(App, {}), document.body);

@@ -1,11 +1,8 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type uPlotModule from 'uplot';
+import uPlot from 'uplot';
 import { numberText } from '../../../quantity-text.ts';
 import type { Sample } from '../../contract.ts';
 import { h } from './ui.ts';
-
-/** index.html loads it as a script: its module is three times as large. */
-declare const uPlot: typeof uPlotModule;
 
 type Lines = Readonly<Record<string, Exclude<keyof Sample, 'atMs'>>>;
 
@@ -60,7 +57,7 @@ type OnPoint = (index: number | undefined) => void;
 
 function usePlot(lines: Lines, samples: readonly Sample[], onPoint: OnPoint) {
   const frame = useRef<HTMLDivElement>(null);
-  const plot = useRef<uPlotModule | null>(null);
+  const plot = useRef<uPlot | null>(null);
   useEffect(() => {
     const element = frame.current as HTMLDivElement;
     const options = optionsFor(element, lines, onPoint);
@@ -92,7 +89,7 @@ function usePlot(lines: Lines, samples: readonly Sample[], onPoint: OnPoint) {
 /** Least width of the time axis, for a service that has just started. */
 const shortestSeconds = 60;
 
-function optionsFor(element: HTMLElement, lines: Lines, onPoint: OnPoint): uPlotModule.Options {
+function optionsFor(element: HTMLElement, lines: Lines, onPoint: OnPoint): uPlot.Options {
   // A custom property has the colours of both themes; a property has that of the theme.
   const colour = (name: string) => () => {
     element.style.color = `var(${name})`;

@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks';
 import type { Store } from './state.ts';
-import { Failure, h, useAct } from './ui.ts';
+import { Failure, h, iconUrl, useAct } from './ui.ts';
 
 export function SignIn({ store, why, how }: { store: Store; why: string; how: string }) {
   const act = useAct();
@@ -16,7 +16,7 @@ export function SignIn({ store, why, how }: { store: Store; why: string; how: st
   const form = h(
     'form',
     { onSubmit: signIn },
-    h('img', { src: '/console/icon.svg', alt: '', width: 40, height: 40 }),
+    h('img', { src: iconUrl, alt: '', width: 40, height: 40 }),
     h('h1', {}, 'Plant Store'),
     h('label', { for: 'token' }, 'Operator token'),
     h('input', {

@@ -29,6 +29,9 @@ export function h(type: unknown, props: object, ...children: Children[]): VNode 
   return createElement(type as string, props, ...children) as VNode;
 }
 
+/** A build gives the file another name. */
+export const iconUrl = document.querySelector<HTMLLinkElement>('link[rel=icon]')?.href;
+
 export function quiet(text: string): VNode {
   return h('span', { class: 'quiet' }, text);
 }
