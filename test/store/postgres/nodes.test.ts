@@ -8,11 +8,10 @@ import type { Readiness } from '../../../src/ops/contract.ts';
 import { assertMonitored, metricNames } from '../../helpers/monitoring.ts';
 import { type Answer, ask, signIn } from '../../helpers/operators.ts';
 import { pause, until, untilInForce } from '../../helpers/pause.ts';
-import { nameOfDatabase, startPostgres, untilRow } from '../../helpers/postgres.ts';
+import { startPostgres, untilRow } from '../../helpers/postgres.ts';
 import { makeStore } from '../../helpers/postgres-connection.ts';
 import {
   create,
-  oneThread,
   type RunningServer,
   runProgram,
   startServer,
@@ -110,7 +109,7 @@ const ofFiles = [
   'plant_store_log_bytes',
   'plant_store_disk_free_bytes',
   'plant_store_disk_low',
-  'plant_store_checkpoint_duration_seconds_bucket',
+  'plant_store_checkpoint_duration_seconds',
 ];
 const ofBackups = ['plant_store_last_backup_age_seconds', 'plant_store_last_backup_missing_plants'];
 
@@ -156,6 +155,48 @@ test('who signs in at one node is known at the other, finds plants and makes tok
   await until(send, ({ status }) => status === 200);
   await done('token', 'revoke', 'alice', ...on(url));
   assert.equal((await ask(far, 'GET api/overview', operator)).status, 401);
+});
+
+test('while the database is down, operators are told so at once, and the metrics have what the process knows; the log has a line of its begin and one of its end', async () => {
+  const bob = await storedToken(url, 'bob', { role: 'operate' });
+  const operator = { cookie: await signIn(near, { token: bob }) };
+  await untilReady(near);
+  const begun = near.stderr().length;
+  await database.kill();
+
+  assert.equal((await refusalOf()).error, 50301);
+  await assertAway(
+    operator,
+    /^the last test write has failed: .*ECONNREFUSED.*; the last stored test write was \d+\.\d s ago$/,
+  );
+  assert.match((await ask(near, 'GET metrics')).body, /^plant_store_database_connections 0$/m);
+  await until(
+    () => refusalOf(),
+    ({ message }) => message.startsWith('The token cannot be checked now'),
+  );
+  await database.start();
+  await untilReady(near);
+  assert.equal((await ask(near, 'GET api/overview', operator)).status, 200);
+  await near.logged((log) => log.slice(begun).includes('creates are stored again after '));
+  const log = near.stderr().slice(begun);
+  const ofOutage = log.split('\n').filter((line) => /"(error|warn)".* 50301|again/.test(line));
+  assert.equal(ofOutage.length, 2, log);
+  assert.match(ofOutage[0] ?? '', /"since":"2.* 50301: .*(terminat|cannot connect|cannot be read)/);
+  assert.match(ofOutage[1] ?? '', /after \d+\.\d s; requests refused: [1-9]/);
+  // An outage is no defect, and nothing of it is said twice, or by Node.
+  assert.doesNotMatch(
+    near.stderr(),
+    /open-sesame|request refused|"stack"|\(node:|(ECONN[A-Z]+[^"]*): [^"]*\1/,
+  );
+  assert.match(
+    (await ask(near, 'GET metrics')).body,
+    /^plant_store_tokens\{state="valid"\} [1-9]$/m,
+  );
+
+  database.pause();
+  await assertAway(operator, /the last stored test write was \d+\.\d s ago$/);
+  database.resume();
+  await untilReady(near);
 });
 
 test('two nodes that are sent the same ids in different orders never lock each other out, and one plant has each id', async (t) => {
@@ -219,45 +260,6 @@ test('a create that waits for a lock for longer than a create may take gets 503,
   near.child.kill('SIGCONT');
 
   assert.equal(await reply, 200);
-});
-
-test('while the database is down, operators are told so at once, and the metrics have what the process knows; the log has a line of its begin and one of its end', async () => {
-  const bob = await storedToken(url, 'bob', { role: 'operate' });
-  const operator = { cookie: await signIn(near, { token: bob }) };
-  await untilReady(near);
-  const begun = near.stderr().length;
-  await database.kill();
-
-  assert.equal((await refusalOf()).error, 50301);
-  await assertAway(
-    operator,
-    /^the last test write has failed: .*ECONNREFUSED.*; the last stored test write was \d+\.\d s ago$/,
-  );
-  assert.match((await ask(near, 'GET metrics')).body, /^plant_store_database_connections 0$/m);
-  await until(
-    () => refusalOf(),
-    ({ message }) => message.startsWith('The token cannot be checked now'),
-  );
-  await database.start();
-  await untilReady(near);
-  assert.equal((await ask(near, 'GET api/overview', operator)).status, 200);
-  await near.logged((log) => log.slice(begun).includes('creates are stored again after '));
-  const log = near.stderr().slice(begun);
-  const ofOutage = log.split('\n').filter((line) => /"(error|warn)".* 50301|again/.test(line));
-  assert.equal(ofOutage.length, 2, log);
-  assert.match(ofOutage[0] ?? '', /"since":"2.* 50301: .*(terminat|cannot connect|cannot be read)/);
-  assert.match(ofOutage[1] ?? '', /after \d+\.\d s; requests refused: [1-9]/);
-  // An outage is no defect, and nothing of it is said twice, or by Node.
-  assert.doesNotMatch(
-    near.stderr(),
-    /open-sesame|request refused|"stack"|\(node:|(ECONN[A-Z]+[^"]*): [^"]*\1/,
-  );
-  assert.match((await ask(near, 'GET metrics')).body, /^plant_store_tokens\{state="valid"\} 3$/m);
-
-  database.pause();
-  await assertAway(operator, /the last stored test write was \d+\.\d s ago$/);
-  database.resume();
-  await untilReady(near);
 });
 
 test('neither the reply to a failed create nor the log quotes a plant, also if a trigger of the database does', async () => {
