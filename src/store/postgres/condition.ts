@@ -30,7 +30,7 @@ export async function conditionOfPostgres(location: PostgresLocation) {
   const ms = limits.postgres.conditionMs;
   const connector = openConnector(location, ms, { acceptsLostCommits: true });
   const startedMs = performance.now();
-  const connection = await connector.connect();
+  using connection = await connector.connect();
   const connectMs = performance.now() - startedMs;
   const { client, settings } = connection;
   try {
@@ -54,8 +54,6 @@ export async function conditionOfPostgres(location: PostgresLocation) {
     }));
   } catch (error) {
     throw storeError(error);
-  } finally {
-    connection.destroy();
   }
 }
 
