@@ -7,11 +7,7 @@ import type { Tally } from '../tokens/tally.ts';
 export interface CreateObserver extends RequestObserver {
   received?(): void;
   queued?(): void;
-  /**
-   * The plant is durable or refused, or its transaction has failed. A refusal or a 200 follows.
-   *
-   * @param transaction undefined if no transaction has the plant
-   */
+  /** A refusal or a 200 follows. @param transaction undefined if no transaction had the plant */
   settled(settlement: Settlement, transaction: Transaction | undefined): void;
   /** The client has left. Its plant may still be stored. May be called twice. */
   clientClosed?(): void;

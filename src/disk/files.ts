@@ -31,17 +31,15 @@ export function makeFolderDurably(path: string): void {
 }
 
 /**
- * Makes a file whole or not at all: writes it under a temporary name, then links it to `path`. The
- * file survives a power cut.
+ * Makes a file whole or not at all, under a temporary name that is then linked to `path`. The file
+ * survives a power cut.
  *
  * @param content or what writes to a descriptor
- * @param mode as in chmod(2)
  * @returns false if `path` exists already, which is left as it is
  */
 export function createFileDurably(
   path: string,
   content: string | ((descriptor: number) => void),
-  mode: number,
 ): boolean {
   const unfinished = `${path}.${process.pid}.unfinished`;
   try {
@@ -49,7 +47,7 @@ export function createFileDurably(
     rmSync(unfinished, { force: true });
     // With O_SYNC, a write returns when it is on disk (open(2)). Windows has no such flag.
     const { O_CREAT, O_EXCL, O_WRONLY, O_SYNC = 0 } = constants;
-    const descriptor = openSync(unfinished, O_CREAT | O_EXCL | O_WRONLY | O_SYNC, mode);
+    const descriptor = openSync(unfinished, O_CREAT | O_EXCL | O_WRONLY | O_SYNC, 0o600);
     if (typeof content === 'string') writeFileSync(descriptor, content);
     else content(descriptor);
     closeSync(descriptor);
@@ -74,11 +72,9 @@ export class UnfitFileError extends Error {
 export const forReading = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
 /**
- * Reads a small file, such as a secret. Symbolic links are followed, because the secrets of
- * containers are symbolic links.
+ * Reads a small file, such as a secret. Links are followed: the secrets of containers are links.
  *
- * @throws UnfitFileError for a pipe, a device or a folder, and for more than `bytesMax`; errors of
- * the file system
+ * @throws UnfitFileError for what is no regular file, or is larger; errors of the file system
  */
 export function readSmallFile(path: string, bytesMax: number): string {
   return readOpened(openSync(path, forReading), (stats) => demandSmall(stats, path, bytesMax));
@@ -149,7 +145,6 @@ function isOpenToAll({ mode }: Stats): boolean {
   return hasModes && (mode & 0o006) !== 0;
 }
 
-/** Windows has none. */
 const hasModes = process.platform !== 'win32';
 
 function demandSmall(stats: Stats, path: string, bytesMax: number): void {
@@ -158,9 +153,9 @@ function demandSmall(stats: Stats, path: string, bytesMax: number): void {
     throw new UnfitFileError(`${path} is larger than ${sizeText(bytesMax)}`);
 }
 
-/** Makes an empty file. An existing file is left as it is. @param mode as in chmod(2) */
-export function makeFile(path: string, mode: number): void {
-  closeSync(openSync(path, 'a', mode));
+/** Makes an empty file for this user. An existing file is left as it is. */
+export function makeFile(path: string): void {
+  closeSync(openSync(path, 'a', 0o600));
 }
 
 /** Gives a file a second name, durably. @returns false if `path` exists, which is left as it is */

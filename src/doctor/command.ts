@@ -18,7 +18,7 @@ import { error, named, ok, warning } from './start.ts';
 export const doctor = command({
   positionals: [],
   summary:
-    'Check the settings that are in force: of the store, its disk or database, and the process.',
+    'Check the settings that are in force, the store, its disk or database, and the process.',
   need: 'Use it before the first start on a machine, and when creates are slow or refused.',
   flags: ['store', 'backup-to', ...tlsFlags, ...jwtFlags, 'json'],
   examples: [

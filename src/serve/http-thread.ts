@@ -28,7 +28,7 @@ import { count, httpThreadLayout, measuresIn } from '../threads/measures.ts';
 import { sharedCounters } from '../threads/shared-counter.ts';
 import { openOpaqueTokens } from '../tokens/opaque-tokens.ts';
 import { rateLimiterIn } from '../tokens/rate-limit.ts';
-import type { Drain, HttpThreadOptions, HttpThreadReport } from './http-thread-control.ts';
+import type { HttpThreadOptions, HttpThreadReport } from './http-thread-control.ts';
 
 /*
  * An HTTP thread. All HTTP threads listen on one port, and the kernel deals the connections out
@@ -53,10 +53,10 @@ answerCalls(owner, {
   renewTls: async (material: TlsMaterial) => (await serving.promise).renewTls(material),
   readKeys: async () => (await serving.promise).readKeys(),
   stopAccepting: async () => (await serving.promise).stopAccepting(),
-  async drain(bounds: Drain): Promise<void> {
+  async drain(drainMs: number, idleMs: number): Promise<void> {
     const { close } = await serving.promise;
     // What is still under way, such as a retry of an exporter of traces, keeps no thread.
-    await close(bounds).finally(() => process.exit());
+    await close(drainMs, idleMs).finally(() => process.exit());
   },
 });
 
@@ -153,7 +153,7 @@ async function serve({ config, ...shared }: HttpThreadOptions, log: Log) {
     readKeys: () => jwts?.readKeys(),
     renewTls: listener.renewTls,
     stopAccepting: listener.stopAccepting,
-    async close({ drainMs, idleMs }: Drain): Promise<void> {
+    async close(drainMs: number, idleMs: number): Promise<void> {
       await listener.close(drainMs, idleMs);
       await running.disposeAsync();
     },

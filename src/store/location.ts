@@ -9,7 +9,6 @@ export interface SqliteLocation {
 /** The path of the default store, in the current folder. */
 export const defaultStorePath = 'data/plants.db';
 
-/** A store in a file, or a backup. */
 export function fileLocation(path: string): SqliteLocation {
   return { engine: 'sqlite', path };
 }
@@ -54,7 +53,6 @@ export const sqliteCompanions = ['-wal', '-shm', '-journal'];
 /** Ending of the file with notes about failed syncs, beside a store. */
 export const syncNotesEnding = '-sync';
 
-/** Ending of the manifest of a backup. */
 export const manifestEnding = '.manifest.json';
 
 export const firstTokenName = 'first-start.token';
@@ -84,10 +82,7 @@ export function isSocketFolder(host: string): boolean {
   return host.startsWith('/');
 }
 
-/**
- * The setting for another process of the program, which has the PG* variables of this one.
- * Arguments would show the password to other users of the machine.
- */
+/** For another process of the program. Arguments would show the password to other users. */
 export function settingOf(location: StoreLocation): { readonly PLANT_STORE_STORE: string } {
   return {
     PLANT_STORE_STORE: location.engine === 'postgres' ? location.url : `sqlite:${location.path}`,

@@ -19,11 +19,10 @@ import { pipe } from './formats.ts';
 import type { RefusedRecord } from './import-plants.ts';
 
 /**
- * The file of the records that are refused of a file of plants, one JSON object a line. While the
- * import runs, the records are in `PATH.unfinished-…`.
+ * The file of refused records, one JSON object a line; until its end, `PATH.unfinished-…`.
  *
- * @throws CommandError without a readable file of plants, and if an import has not made what is at
- * the path; errors of the file system
+ * @throws CommandError without a file of plants, or if no import has made what is at the path;
+ * errors of the file system
  */
 export function openRefusedLines(file: string) {
   const path = `${isFileOnDisk(file) ? file : nameForPipe()}.refused.ndjson`;
@@ -45,11 +44,7 @@ export function openRefusedLines(file: string) {
         );
       }
     },
-    /**
-     * Ends the file, which takes the place of the file of an earlier import.
-     *
-     * @returns the name; undefined if no record was added
-     */
+    /** Takes the place of an earlier file. @returns the name, if a record was added */
     publish(): string | undefined {
       if (descriptor === undefined) return undefined;
       closeSync(descriptor);

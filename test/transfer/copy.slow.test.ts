@@ -17,7 +17,7 @@ const server = await startPostgres({ after });
 const { emptyDatabase, inDatabase, countOf } = await databaseOn(server);
 
 test('a copy that is killed is taken up by the next one, in both directions', async (t) => {
-  const plants = 50_000;
+  const plants = 30_000;
   const [source, database, back] = [await newFile(t), await emptyDatabase(), await newFile(t)];
   makeStore(fileOf(source), plants);
   for (const [from, to] of [
@@ -47,7 +47,7 @@ test('a copy goes on when the database that it writes to is restarted', async (t
   makeStore(fileOf(source));
   await copied(source, database);
   // Several transactions, as `limits.store.snapshotPagePlants` has it.
-  addPlants(fileOf(source), 40_000);
+  addPlants(fileOf(source), 20_000);
   await inDatabase(
     `CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.3); RETURN NULL; END $$;
      CREATE TRIGGER waiting AFTER INSERT ON plants EXECUTE FUNCTION wait()`,
@@ -58,7 +58,7 @@ test('a copy goes on when the database that it writes to is restarted', async (t
   await server.start();
   const { created, same, target } = await copying;
   // Plants of a transaction whose outcome was lost count as having been there.
-  assert.deepEqual([target.plants, created + same], [40_000, 40_000]);
+  assert.deepEqual([target.plants, created + same], [20_000, 20_000]);
 });
 
 test('while the source takes creates, a copy has all that were acknowledged before it, and a last one after the stop the rest', async (t) => {
@@ -82,7 +82,7 @@ test('while the source takes creates, a copy has all that were acknowledged befo
 
 test('a copy that is interrupted says what was done and how to go on, and ends by the signal', async (t) => {
   const [source, target] = [await newFile(t), await newFile(t)];
-  makeStore(fileOf(source), 150_000);
+  makeStore(fileOf(source), 50_000);
   const appeared = Promise.withResolvers<void>();
   const watcher = watch(dirname(fileOf(target)), () => appeared.resolve());
   const child = startProgram(argsOf(source, target));

@@ -111,7 +111,6 @@ export function openPool(connector: Connector, connectionsMax: number, starving?
     serve();
   }
 
-  /** A further connection can wait: others are open. */
   function pauseOpening(): void {
     clearTimeout(pause);
     const { reconnectMs, furtherMs } = limits.postgres;
@@ -183,9 +182,7 @@ export function openPool(connector: Connector, connectionsMax: number, starving?
   };
 }
 
-/**
- * Retries what changed nothing. The pause grows; it is random, so two nodes do not collide again.
- */
+/** Retries what changed nothing. The pause grows; it is random, so two nodes do not collide again. */
 async function retryUndone<T>(attempt: () => Promise<T>, deadlineMs: number): Promise<T> {
   for (let tries = 1; ; tries += 1) {
     try {
@@ -203,14 +200,14 @@ async function retryUndone<T>(attempt: () => Promise<T>, deadlineMs: number): Pr
   }
 }
 
-/** Runs work on a new connection. @param callMs time for the work @throws StoreError */
+/** Runs work that acknowledges no plant on a new connection, for `callMs`. @throws StoreError */
 export async function runOnce<T>(
   location: PostgresLocation,
   callMs: number,
   work: (query: Query) => Promise<T>,
-  choices?: Parameters<typeof openConnector>[2],
+  isReader = false,
 ): Promise<T> {
-  const pool = openPool(openConnector(location, callMs, choices), 1);
+  const pool = openPool(openConnector(location, callMs, { acceptsLostCommits: true, isReader }), 1);
   try {
     return await pool.run(work);
   } finally {

@@ -144,13 +144,13 @@ export async function inspectPostgres(
   onProgress: OnProgress,
 ): Promise<Inspection> {
   try {
-    const read = { isReader: true };
     const [schemaVersion, identity] = await runOnce(
       location,
       readMs,
       async (query) => [await demandStore(query, location), await identityIn(query)] as const,
-      read,
+      true,
     );
+    const read = { acceptsLostCommits: true, isReader: true };
     await using snapshot = await openPostgresSnapshot(openConnector(location, readMs, read));
     return {
       schemaVersion,

@@ -45,11 +45,9 @@ export const newestIndex = { name: 'plants_newest', columns: 'created_at, id' };
 const triesMax = 5;
 
 /**
- * Makes missing tables. Several nodes may do this at once, and an operator may have made some
- * tables in order to distribute them.
+ * Makes missing tables. Several nodes may do this at once, and an operator may have made some.
  *
- * @returns whether this call has made the store
- * @throws StoreOpenError
+ * @returns whether this call has made the store @throws StoreOpenError
  */
 export async function ensureSchema(query: Query): Promise<boolean> {
   let isNew = false;
@@ -170,8 +168,8 @@ const pathOption = '?options=-csearch_path%3DSCHEMA (%22Schema%22 with capital l
 const nameSchema = `name another schema with ${pathOption}`;
 
 /**
- * The first schema of the search path that exists, or else its first name. `current_schemas()` lacks
- * a schema that the role may not use.
+ * The first schema of the search path that exists, or else its first name. `current_schemas()`
+ * lacks a schema that the role may not use.
  */
 const firstOfPath = `
   SELECT name, quote_ident(current_user), quote_ident(nspname),

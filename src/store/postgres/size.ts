@@ -10,7 +10,6 @@ export async function plantsBytes(query: Query): Promise<number> {
   return Number(rows[0]?.[0]);
 }
 
-/** Whether the plants are distributed; undefined without Citus. */
 export async function isDistributed(query: Query): Promise<boolean | undefined> {
   if (!query.isCitus) return undefined;
   const { rows } = await query(

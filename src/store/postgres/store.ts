@@ -28,12 +28,7 @@ import { runChange } from './steps.ts';
 import { testWrite } from './test-write.ts';
 import type { Query } from './transaction.ts';
 
-/**
- * A store in a database with the protocol of PostgreSQL. Each thread that joins has connections of
- * its own; no thread only writes.
- *
- * @throws StoreOpenError, StoreError
- */
+/** Each thread that joins has connections of its own. @throws StoreOpenError, StoreError */
 export async function openPostgresStore(
   location: PostgresLocation,
   options: StoreOptions,
@@ -76,7 +71,6 @@ export async function openPostgresStore(
   };
 }
 
-/** The same store on another thread. */
 export function joinPostgresStore(
   location: PostgresLocation,
   share: StoreShare,
@@ -90,7 +84,7 @@ export async function openPostgresReader(
   location: PostgresLocation,
   readMs: number,
 ): Promise<StoreReader> {
-  const connector = openConnector(location, readMs, { isReader: true });
+  const connector = openConnector(location, readMs, { acceptsLostCommits: true, isReader: true });
   const pool = openPool(connector, 1);
   try {
     await pool.run((query) => demandStore(query, location));
@@ -146,7 +140,6 @@ function connected(
   }
 
   const demandStandbys = standbysDemand(standbysMin);
-  /** Runs work that leads to a 200, or tells whether there can be one. */
   async function promised<T>(work: (query: Query) => Promise<T>): Promise<T> {
     if (standbysMin === 0) return pool.run(work);
     const { result, names } = await pool.run(async (query) => {

@@ -31,7 +31,7 @@ export async function backUp(storePath: string, copyPath: string, onProgress: On
     const bytes = pragma(store, 'page_count') * pragma(store, 'page_size');
     const tooFull = shortOfSpace(dirname(copyPath), bytes);
     if (tooFull !== undefined) throw new StoreError('unavailable', tooFull);
-    makeFile(copyPath, 0o600);
+    makeFile(copyPath);
     await copyPages(store, copyPath, onProgress);
     store.exec('COMMIT');
     file.demandUnchanged();
@@ -65,10 +65,8 @@ async function copyPages(store: DatabaseSync, copyPath: string, onProgress: OnPr
 }
 
 /**
- * Notes the decision of a restore in its copy of the backup, which is upgraded for that. Drops the
- * triggers on its tables, because no service starts on such a store.
- *
- * @returns the triggers
+ * Notes the decision of a restore in its copy of the backup, which is upgraded for that. Drops and
+ * returns the triggers on its tables, because no service starts on such a store.
  */
 export async function noteRestore(
   path: string,

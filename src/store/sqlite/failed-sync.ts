@@ -73,10 +73,7 @@ function write(path: string, part: Part, text: string): void {
   }
 }
 
-/**
- * Makes the file of the notes, with its room on the disk. As SQLite does for its files, a new file
- * gets the mode of the store, and from root its owner.
- */
+/** Takes its room on the disk, and the mode and from root the owner of the store, as SQLite does. */
 export function makeSyncNotes(path: string): void {
   const { mode, uid, gid } = statSync(path);
   const { O_RDWR, O_CREAT } = constants;

@@ -24,7 +24,6 @@ export function eachRow<Row>(db: DatabaseSync, { texts, values }: Statement): It
   return select.iterate(...values) as Iterable<unknown> as Iterable<Row>;
 }
 
-/** A window of plants in order of id. */
 export function windowAfter(
   db: DatabaseSync,
   place: Place | undefined,
@@ -111,7 +110,6 @@ interface PlantSource {
   readonly conditions: readonly Condition[];
 }
 
-/** Reads the plants that match, up to `limits.store.listPageChars`. */
 function readWindow(
   db: DatabaseSync,
   { limit, ...match }: PlantFilter,

@@ -6,10 +6,7 @@ const magic = 0x377f0682;
 
 export type Frames = ReturnType<typeof framesIn>;
 
-/**
- * Reads a WAL up to the first frame that is not whole (sqlite.org/fileformat2.html#walformat): each
- * frame has a checksum over all frames before.
- */
+/** Up to the first frame that is not whole (sqlite.org/fileformat2.html#walformat). */
 export function framesIn(walPath: string) {
   const descriptor = openSync(walPath, 'r');
   try {

@@ -20,12 +20,7 @@ export interface JwtAccessOptions {
   readonly newTally: NewTally;
 }
 
-/**
- * Opaque tokens and JWTs side by side. The form of a token tells which it is, and so neither side
- * refuses a token of the other.
- *
- * @param fixedToken of any form: an opaque token also if it looks like a JWT
- */
+/** The form of a token tells its side. @param fixedToken is opaque also if it looks like a JWT */
 export function withJwts(opaque: Access, jwts: Access, fixedToken = ''): Access {
   const fixed = isJwt(fixedToken) ? hashToken(fixedToken) : undefined;
   const isFixed = (token: string) =>
@@ -67,7 +62,7 @@ export function openJwtAccess(options: JwtAccessOptions) {
     if (known !== undefined && atMs < known.untilMs) return known;
     const id = await store.ensureSubject({ name, hash: hashToken(name), atMs }, limits.jwt);
     const tally = options.newTally(id, name);
-    const caller: Caller = { id, name, role: 'create', rate: rules.rate, bucket: id, tally };
+    const caller: Caller = { id, name, role: 'create', rate: rules.rate, account: id, tally };
     const subject = { caller, untilMs: atMs + limits.jwt.subjectIdleMs / 2 };
     verified.addSubject(subject);
     return subject;
