@@ -16,10 +16,16 @@ export type OperatorLog = Record<'info' | 'warn', (fields: object, message: stri
 export interface SignInSources {
   readonly sessions: Sessions;
   readonly log: OperatorLog;
-  /** Commands in quotes, with the settings that are in force. */
-  readonly newToken: string;
-  readonly newLink: string;
 }
+
+// A stranger can read them, so they do not say where the store is.
+const newToken = '"plant-store token create NAME --role operate --store STORE"';
+const newLink = '"plant-store open --store STORE"';
+
+/** What a request without a session is told. */
+export const signInFirst =
+  `On the machine of the service, ${newLink} signs in without a token, and ${newToken} creates ` +
+  'a token. STORE is the store of the service.';
 
 const linkSeconds = limits.access.signInLinkMs / 1_000;
 
@@ -34,7 +40,7 @@ const guessRate = {
 };
 
 /** Signs in the holder of a token with the role `operate`, or of a sign-in link. */
-export function signIn({ sessions, log, newToken, newLink }: SignInSources): Handler {
+export function signIn({ sessions, log }: SignInSources): Handler {
   const guessing = rateLimiterIn(rateLimitMemory());
   /** By what was wrong. */
   const guesses = {
