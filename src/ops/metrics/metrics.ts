@@ -13,12 +13,13 @@ import {
   type writerLayout,
 } from '../../threads/measures.ts';
 import { isUsedSinceRotation } from '../../tokens/opaque-tokens.ts';
+import { outcomes } from '../../tokens/tally.ts';
 import type { Backup, LastRun, StoreSizes } from '../contract.ts';
 import type { Health } from '../health/health.ts';
 import { bestEffort } from '../loading.ts';
 import type { TokenFigureTable } from '../token-figures.ts';
 import { missingPlants } from './plant-count.ts';
-import { byOutcome, createsOf, outcomes } from './samples.ts';
+import { byOutcome, createsOf } from './samples.ts';
 
 /** Whether its file is gone is known of a backup on this machine. */
 export type LastBackup = BackupRecord & Pick<Backup, 'isFileGone'>;
