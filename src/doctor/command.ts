@@ -9,6 +9,7 @@ import { jwtFlags, jwtRules, type TlsFiles, tlsFiles, tlsFlags } from '../cli/fl
 import { hanging } from '../cli/terminal/wrap.ts';
 import { limits } from '../limits.ts';
 import type { Finding, NamedFinding } from '../ops/contract.ts';
+import { dayMs } from '../quantity-text.ts';
 import { resolveEngine } from '../store/engine.ts';
 import { engineOf } from '../store/engines.ts';
 import { StoreError, StoreOpenError } from '../store/errors.ts';
@@ -106,8 +107,6 @@ async function issuerFinding(issuer: string): Promise<Finding> {
     return error(cause.message, remedy);
   }
 }
-
-const dayMs = 86_400_000;
 
 async function certificateFindings(
   values: Parameters<typeof tlsFiles>[0],
