@@ -30,13 +30,7 @@ export async function demandNewStore({
   );
 }
 
-/**
- * What tells that an earlier store was at the place of a missing one, and how to bring it back: two
- * clauses.
- *
- * @param backups the folder of the scheduled backups
- * @returns undefined without a trace
- */
+/** Tells that a store was there, and how to bring it back: two clauses. @param backups a folder */
 export async function earlierStore(
   location: StoreLocation,
   backups: string | undefined,

@@ -23,8 +23,8 @@ import { originOfPlants, placeOf } from './origin.ts';
 import { type BackupInSeries, formatBackupName, listBackups, parseBackupName } from './series.ts';
 
 /**
- * Keeps other processes from making and thinning backups of the store in the folder, until
- * disposal, and removes what a killed process has left there. Waits for another process.
+ * Keeps other processes from the backups of the store in the folder until disposal, and removes
+ * what a killed process has left. Waits for another process.
  */
 export async function claimFolder(
   folder: string,
@@ -162,7 +162,7 @@ export async function resolveBackup(
 
 const nameOne = 'name the file of one of the backups that are listed above';
 
-/** @throws CommandError if the folder has backups of several stores, and none is that of `location` */
+/** @throws CommandError if the folder has backups of several stores, and none of `location` */
 async function seriesIn(
   path: string,
   all: readonly BackupInSeries[],
@@ -182,7 +182,7 @@ async function seriesIn(
   );
 }
 
-/** @returns the names of earlier backups with plants that a backup lacks, and that are not given up */
+/** @returns the names of earlier backups with plants that it lacks, and that are not given up */
 async function lackedBy(
   folder: string,
   chosen: BackupInSeries,

@@ -91,8 +91,8 @@ interface Compared {
 }
 
 /**
- * Finds out which backups a copy of a store holds. Few are read: what is known of one tells of those
- * that it holds, or that hold it.
+ * Finds out which backups a copy of a store holds. Few are read: what is known of one tells of
+ * those that it holds, or that hold it.
  *
  * @param series oldest first
  * @param compare reads a backup and the copy
@@ -158,8 +158,8 @@ function withoutReading(
 }
 
 /**
- * What the last decision of an operator gives up: all backups but those that the restored one holds.
- * What the store lacks of those was lost after the restore.
+ * What the last decision of an operator gives up: all backups but those that the restored one
+ * holds. What the store lacks of those was lost after the restore.
  */
 function givenUpBy({ restored }: Origin, series: readonly BackupInSeries[]): readonly string[] {
   const key = restored === undefined ? undefined : holdingKey({ digest: restored });
@@ -238,9 +238,8 @@ export function lostOf(
 }
 
 /**
- * Chooses the backups to remove. No rule keeps such a backup, and a newer backup that stays holds its
- * plants. The rules keep backups of each store and place for themselves, so no clone takes the place
- * of a backup of the store.
+ * The backups to remove: no rule keeps them, and a newer one that stays holds their plants. The rules
+ * keep backups of each store and place for themselves, so no clone takes the place of one.
  *
  * @param series oldest first
  * @returns the oldest first, each with the newest backup that holds it

@@ -19,13 +19,7 @@ export function countsText(
   return `${file} has ${plantsText(manifest?.plants ?? 0)}, and the store ${numberText(plants)}`;
 }
 
-/**
- * Says that a store has lost plants, and the two ways out, each as a line to type.
- *
- * @param backup has the plants
- * @param identity of the store
- * @param difference a clause
- */
+/** Says that plants are lost, and the two ways out. @param backup has the plants */
 export function lossText(
   location: StoreLocation,
   identity: string | undefined,

@@ -42,7 +42,6 @@ import { type BackupFigures, type Manifest, manifestPath, manifestText } from '.
 import { originOf, placeOf } from './origin.ts';
 import { type BackupInSeries, listBackups, nextInSeries } from './series.ts';
 
-/** A backup as the command prints it. */
 interface MadeBackup extends Manifest {
   readonly file: string;
   /** Older backups that were removed from the folder. */
@@ -50,7 +49,6 @@ interface MadeBackup extends Manifest {
   readonly warning?: string;
 }
 
-/** How a backup goes into a folder. */
 interface FolderChoices {
   /** Undefined: no backup is removed. */
   readonly keep: Retention | undefined;
@@ -194,7 +192,6 @@ function openComparison(
   };
 }
 
-/** What a backup in a folder has beyond a single file. */
 interface InFolder {
   /** Where the backup is made; by default a new folder beside its path. */
   readonly unfinished?: string;
@@ -304,7 +301,7 @@ export async function recordBackup(
 
 /** Names the manifest first, so that no backup lacks one. Synchronous: no signal divides it. */
 function publish(copy: string, path: string, manifest: Manifest): void {
-  if (!createFileDurably(manifestPath(path), manifestText(manifest), 0o600))
+  if (!createFileDurably(manifestPath(path), manifestText(manifest)))
     throw nameTaken(manifestPath(path));
   let isNamed = false;
   try {

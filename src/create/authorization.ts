@@ -50,10 +50,7 @@ export function refuseRole(role: Caller['role']): Refusal {
 
 export type Throttle = (step: () => void) => void;
 
-/**
- * Runs the first `limits.access.refusalsAtOnce` steps of a second at once, and each further step
- * after `limits.access.refusalDelayMs`. So a flood of wrong tokens waits, and valid tokens do not.
- */
+/** So a flood of wrong tokens waits, and valid tokens do not: `limits.access.refusalsAtOnce`. */
 export function createThrottle(): Throttle {
   let secondEndsAtMs = 0;
   let done = 0;

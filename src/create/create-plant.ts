@@ -51,7 +51,7 @@ function createPlantAs(
   options: CreatePlantOptions,
 ): void {
   if (caller instanceof Refusal) return options.throttle(() => sendRefusal(exchange, caller));
-  exchange.account = caller.bucket;
+  exchange.account = caller.account;
   const observer = options.observe(exchange, caller.tally);
   exchange.observer = observer;
   if (caller.role !== 'create') {
@@ -59,7 +59,7 @@ function createPlantAs(
     return options.throttle(() => sendRefusal(exchange, refusal));
   }
   const refusal =
-    (caller.rate && refuseBeyondRate(caller.bucket, caller.rate, options.limiter)) ??
+    (caller.rate && refuseBeyondRate(caller.account, caller.rate, options.limiter)) ??
     refuseContent(head.fields);
   if (refusal) return sendRefusal(exchange, refusal);
   readBody(exchange, new Create(exchange, options.queue, observer, caller));
@@ -78,8 +78,8 @@ const compressed = new Refusal(
 );
 
 /** With the fields of draft-ietf-httpapi-ratelimit-headers-10. */
-export function refuseBeyondRate(bucket: number, rate: Rate, limiter: RateLimiter) {
-  const waitMs = limiter.tryTake(bucket, rate);
+export function refuseBeyondRate(account: number, rate: Rate, limiter: RateLimiter) {
+  const waitMs = limiter.tryTake(account, rate);
   if (waitMs === 0) return undefined;
   const waitSeconds = Math.ceil(waitMs / 1_000);
   const windowSeconds = Math.max(1, Math.ceil((86_400 * rate.burst) / rate.perDay));
@@ -121,11 +121,11 @@ class Create implements BodyHandler, WaitingPlant {
   }
 
   get account(): number {
-    return this.caller.bucket;
+    return this.caller.account;
   }
 
   onBody(body: Buffer): void {
-    this.observer.received?.();
+    this.observer.received();
     const plant = parseNewPlant(body);
     if (plant instanceof Refusal) return sendRefusal(this.exchange, plant);
     this.id = plant.id;
@@ -134,11 +134,11 @@ class Create implements BodyHandler, WaitingPlant {
     this.bytes = body.length;
     const offer = this.queue.offer(this);
     if (offer !== 'queued') return sendRefusal(this.exchange, notQueued(offer));
-    this.observer.queued?.();
+    this.observer.queued();
   }
 
   onClientClosed(): void {
-    this.observer.clientClosed?.();
+    this.observer.clientClosed();
   }
 
   settle(settlement: Settlement, transaction: Transaction | undefined): void {

@@ -6,12 +6,7 @@ import { limits } from '../limits.ts';
 
 export type CrossOrigin = ReturnType<typeof crossOrigin>;
 
-/**
- * Lets web pages of other origins call the service (fetch.spec.whatwg.org, CORS protocol). The
- * service takes no cookies, so credentials are never allowed.
- *
- * @param origins as browsers send them, or `*` alone
- */
+/** The CORS protocol (fetch.spec.whatwg.org). Without cookies, credentials are never allowed. */
 export function crossOrigin(origins: readonly string[]) {
   const linesOf = new Map(origins.map((origin) => [origin, allowing(origin)]));
   const forAll = linesOf.get('*');

@@ -10,6 +10,7 @@ import {
   openSync,
   readFileSync,
   readlinkSync,
+  readSync,
   realpathSync,
   rmSync,
   type Stats,
@@ -31,17 +32,15 @@ export function makeFolderDurably(path: string): void {
 }
 
 /**
- * Makes a file whole or not at all: writes it under a temporary name, then links it to `path`. The
- * file survives a power cut.
+ * Makes a file whole or not at all, under a temporary name that is then linked to `path`. The file
+ * survives a power cut.
  *
  * @param content or what writes to a descriptor
- * @param mode as in chmod(2)
  * @returns false if `path` exists already, which is left as it is
  */
 export function createFileDurably(
   path: string,
   content: string | ((descriptor: number) => void),
-  mode: number,
 ): boolean {
   const unfinished = `${path}.${process.pid}.unfinished`;
   try {
@@ -49,7 +48,7 @@ export function createFileDurably(
     rmSync(unfinished, { force: true });
     // With O_SYNC, a write returns when it is on disk (open(2)). Windows has no such flag.
     const { O_CREAT, O_EXCL, O_WRONLY, O_SYNC = 0 } = constants;
-    const descriptor = openSync(unfinished, O_CREAT | O_EXCL | O_WRONLY | O_SYNC, mode);
+    const descriptor = openSync(unfinished, O_CREAT | O_EXCL | O_WRONLY | O_SYNC, 0o600);
     if (typeof content === 'string') writeFileSync(descriptor, content);
     else content(descriptor);
     closeSync(descriptor);
@@ -74,14 +73,14 @@ export class UnfitFileError extends Error {
 export const forReading = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
 /**
- * Reads a small file, such as a secret. Symbolic links are followed, because the secrets of
- * containers are symbolic links.
+ * Reads a small file, such as a secret. Links are followed: the secrets of containers are links.
  *
- * @throws UnfitFileError for a pipe, a device or a folder, and for more than `bytesMax`; errors of
- * the file system
+ * @throws UnfitFileError for what is no regular file, or is larger; errors of the file system
  */
 export function readSmallFile(path: string, bytesMax: number): string {
-  return readOpened(openSync(path, forReading), (stats) => demandSmall(stats, path, bytesMax));
+  using file = openFile(path, forReading);
+  demandSmall(fstatSync(file.descriptor), path, bytesMax);
+  return readFileSync(file.descriptor, 'utf8');
 }
 
 /**
@@ -91,24 +90,30 @@ export function readSmallFile(path: string, bytesMax: number): string {
  * @throws UnfitFileError, whose message says what to do; errors of the file system
  */
 export function readOwnFile(path: string, bytesMax: number): string {
-  return readOpened(openItself(path), (stats) => {
-    demandSmall(stats, path, bytesMax);
-    demandOwn(stats, path);
-  });
+  using file = openItself(path);
+  const stats = fstatSync(file.descriptor);
+  demandSmall(stats, path, bytesMax);
+  demandOwn(stats, path);
+  return readFileSync(file.descriptor, 'utf8');
 }
 
-function readOpened(descriptor: number, demand: (stats: Stats) => void): string {
-  try {
-    demand(fstatSync(descriptor));
-    return readFileSync(descriptor, 'utf8');
-  } finally {
-    closeSync(descriptor);
-  }
+/** Its disposal closes the file. */
+export function openFile(path: string, flags: string | number, mode?: number) {
+  const descriptor = openSync(path, flags, mode);
+  return { descriptor, [Symbol.dispose]: () => closeSync(descriptor) };
 }
 
-function openItself(path: string): number {
+/** The first bytes of a file, and zeros behind its end. */
+export function startOf(path: string, bytes: number, flags = forReading): Buffer {
+  using file = openFile(path, flags);
+  const start = Buffer.alloc(bytes);
+  readSync(file.descriptor, start);
+  return start;
+}
+
+function openItself(path: string) {
   try {
-    return openSync(path, forReading | (constants.O_NOFOLLOW ?? 0));
+    return openFile(path, forReading | (constants.O_NOFOLLOW ?? 0));
   } catch (error) {
     if (!isErrno(error, 'ELOOP')) throw error;
     throw new UnfitFileError(`${path} is a symbolic link; check who has made it, and remove it`);
@@ -149,7 +154,6 @@ function isOpenToAll({ mode }: Stats): boolean {
   return hasModes && (mode & 0o006) !== 0;
 }
 
-/** Windows has none. */
 const hasModes = process.platform !== 'win32';
 
 function demandSmall(stats: Stats, path: string, bytesMax: number): void {
@@ -158,9 +162,9 @@ function demandSmall(stats: Stats, path: string, bytesMax: number): void {
     throw new UnfitFileError(`${path} is larger than ${sizeText(bytesMax)}`);
 }
 
-/** Makes an empty file. An existing file is left as it is. @param mode as in chmod(2) */
-export function makeFile(path: string, mode: number): void {
-  closeSync(openSync(path, 'a', mode));
+/** Makes an empty file for this user. An existing file is left as it is. */
+export function makeFile(path: string): void {
+  openFile(path, 'a', 0o600)[Symbol.dispose]();
 }
 
 /** Gives a file a second name, durably. @returns false if `path` exists, which is left as it is */
@@ -222,9 +226,8 @@ export function isErrno(error: unknown, code: string): error is NodeJS.ErrnoExce
 }
 
 export function syncFile(path: string, flags = 'r+'): void {
-  const descriptor = openSync(path, flags);
-  fsyncSync(descriptor);
-  closeSync(descriptor);
+  using file = openFile(path, flags);
+  fsyncSync(file.descriptor);
 }
 
 export function syncFolder(path: string): void {

@@ -7,6 +7,7 @@ import { jwtFlags, jwtRules, type TlsFiles, tlsFiles, tlsFlags } from '../cli/fl
 import { hanging } from '../cli/terminal/wrap.ts';
 import { limits } from '../limits.ts';
 import type { Finding, NamedFinding } from '../ops/contract.ts';
+import { dayMs } from '../quantity-text.ts';
 import { resolveEngine } from '../store/engine.ts';
 import { engineOf } from '../store/engines.ts';
 import { StoreError, StoreOpenError } from '../store/errors.ts';
@@ -18,7 +19,7 @@ import { error, named, ok, warning } from './start.ts';
 export const doctor = command({
   positionals: [],
   summary:
-    'Check the settings that are in force: of the store, its disk or database, and the process.',
+    'Check the settings that are in force, the store, its disk or database, and the process.',
   need: 'Use it before the first start on a machine, and when creates are slow or refused.',
   flags: ['store', 'backup-to', ...tlsFlags, ...jwtFlags, 'json'],
   examples: [
@@ -90,8 +91,6 @@ async function issuerFinding(issuer: string): Promise<Finding> {
     return error(cause.message, remedy);
   }
 }
-
-const dayMs = 86_400_000;
 
 async function certificateFindings(
   values: Parameters<typeof tlsFiles>[0],

@@ -6,12 +6,7 @@ import { headersTooLarge, malformed, readField } from './request-head.ts';
 /** Finds the data and the end of a body in the input of a connection. */
 export interface BodyDecoder {
   readonly isDone: boolean;
-  /**
-   * Hands over the data in `input` from `position` on.
-   *
-   * @returns the position of the first unread byte; a refusal with code 40006 or 43100 if the
-   * framing is malformed
-   */
+  /** Hands over the data from `position` on. @returns the first unread position, or a refusal */
   read(input: Buffer, position: number): number | Refusal;
 }
 

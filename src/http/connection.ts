@@ -96,7 +96,6 @@ export class Connection implements Member {
     if (this.state === 'open') this.read();
   }
 
-  /** Reads requests until more input is needed, or replies must be sent first. */
   private read(): void {
     if (this.isReading) return;
     this.isReading = true;
@@ -149,7 +148,6 @@ export class Connection implements Member {
     return true;
   }
 
-  /** Puts the reply in line. @param head undefined if it is malformed */
   private expect(head: RequestHead | undefined): Exchange {
     const exchange = new Exchange(this.replies, head);
     this.replies.expect(exchange);
@@ -346,7 +344,7 @@ export class Connection implements Member {
     this.options.crowd.end(this);
   }
 
-  /** Linux would keep replies that a stranger does not read for minutes, unless it is told to reset. */
+  /** Linux would keep replies that a stranger does not read, for minutes, unless told to reset. */
   private get mayLeaveReplies(): boolean {
     return this.account === undefined && this.replies.sentBytes > limits.http.unsentBytes;
   }

@@ -23,10 +23,7 @@ export class FairShares<Owner, Entry> {
     return this.entries.has(entry);
   }
 
-  /**
-   * @param amount all that the entry holds now
-   * @returns whether the entry has taken more than the owner may hold
-   */
+  /** @param amount of the entry now @returns whether it took more than its owner may hold */
   set(entry: Entry, owner: Owner, amount: number): boolean {
     const before = this.entries.get(entry);
     if (before === undefined && amount === 0) return false;

@@ -79,10 +79,7 @@ export function readHead(text: string, labelField: string): RequestHead | Refusa
   };
 }
 
-/**
- * Finds a fault of a head that has arrived in part, which no further bytes can repair: of the first
- * line, or of the size. The other lines are read with the whole head.
- */
+/** A fault of the first line or of the size, which no further bytes can repair. */
 export function findFault(bytes: Buffer): Refusal | undefined {
   const text = bytes.toString('latin1', 0, limits.http.headerBytesMax + '\r\n\r\n'.length);
   const end = text.indexOf('\r\n');

@@ -8,10 +8,7 @@ export interface TlsMaterial {
   readonly key: string;
 }
 
-/**
- * TLS 1.2 and 1.3, with forward secrecy and authenticated encryption only (RFC 9325 §4.2).
- * Sessions are not resumed: clients keep their connections open.
- */
+/** Forward secrecy and authenticated encryption only (RFC 9325 §4.2). No session is resumed. */
 export function tlsOptions({ certificate, key }: TlsMaterial): TlsOptions {
   return {
     cert: certificate,

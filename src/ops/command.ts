@@ -70,7 +70,8 @@ export function openBrowser([file, ...args]: CommandLine, url: string): Promise<
 
 export const healthcheck = command({
   positionals: [],
-  summary: 'Ask a running service whether it stores creates. Exit code 1 means no, or no answer.',
+  summary:
+    'Ask a running service whether it stores creates. The exit code is 1 if it does not, or does not answer.',
   need: 'Use it for the health check of a container, which has no curl.',
   flags: [...addressFlags, 'json'],
   examples: ['plant-store healthcheck', 'plant-store healthcheck --ops-port 9091'],
@@ -103,11 +104,15 @@ async function readiness(address: OperatorAddress): Promise<Readiness> {
     throw noAnswer(address, error.message);
   });
   if (/^\{"ready":(true|false),"checks":\[/.test(body)) return JSON.parse(body);
+  // Such as that of a port with TLS.
+  if (/^\{"error":[0-9]+,"message":"/.test(body)) throw noAnswer(address, JSON.parse(body).message);
   throw noAnswer(address, 'the reply is not from Plant Store');
 }
 
 function noAnswer({ host, port }: OperatorAddress, why: string): CommandError {
-  const named = 'start the service, or name its port with --ops-host and --ops-port';
+  const named =
+    'start the service, or name its port with --ops-host and --ops-port, and its certificate with ' +
+    '--ops-tls-certificate';
   return new CommandError(`no service answers at ${host} port ${port} (${why}); ${named}`);
 }
 

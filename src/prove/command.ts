@@ -12,7 +12,8 @@ import { openTarget, type Target } from './target.ts';
 
 export const prove = command({
   positionals: [],
-  summary: 'Load and kill a service of its own, and check that no acknowledged plant is lost.',
+  summary:
+    'Run and kill a second service under load, and check that no acknowledged plant is lost.',
   need: 'Use it before plants depend on a machine, disk or database.',
   flags: ['store', 'json'],
   examples: [

@@ -4,12 +4,9 @@ const fileBytes = 4 * 1024 * 1024;
 const pageBytes = 4096;
 
 /**
- * Measures fdatasync, each after a write of one page: the price of durability on this disk. The
- * blocks of the file are allocated beforehand, so the journal of the file system takes no part. A
- * store that appends is slower.
- *
- * @param path of a temporary file, which is removed
- * @returns milliseconds in ascending order
+ * Measures fdatasync, each after a write of one page, in blocks that are allocated before: the
+ * journal of the file system takes no part, and a store that appends is slower. In ms, in ascending
+ * order.
  */
 export function fdatasyncTimesMs(path: string, durationMs: number): Float64Array {
   const file = openSync(path, 'wx', 0o600);

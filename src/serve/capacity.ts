@@ -5,8 +5,7 @@ import { StoreOpenError } from '../store/errors.ts';
 import type { ServiceConfig } from './config.ts';
 
 /**
- * Bounds threads and connections, so that the process never runs out of file descriptors. Without
- * descriptors it could accept no connection and open no file, and would not see waiting clients.
+ * Bounds threads and connections: without file descriptors, the process would see no client.
  *
  * @returns an error with the way out if there are too few of them
  */
@@ -64,12 +63,7 @@ function descriptorLimit(): number {
 /** Of the console, whose searches must not wait for clients. */
 const consoleConnections = 1;
 
-/**
- * Splits the connections of a node over its threads.
- *
- * @param wanted of all threads, at most
- * @throws StoreOpenError if a thread would have none
- */
+/** @param wanted of all threads, at most @throws StoreOpenError if a thread would have none */
 export function splitConnections(wanted: number | 'auto', httpThreads: number) {
   const useful = limits.postgres.connectionsPerThread;
   const most = useful * (httpThreads + 1);

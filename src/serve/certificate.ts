@@ -42,8 +42,8 @@ function certificateIn(
   if (!certificate.checkPrivateKey(key))
     throw new CommandError(
       chain.some((other) => other.checkPrivateKey(key))
-        ? `the first certificate in ${files.certificate} is not the one of the key; put the ` +
-            'certificate of the key first, and those of its issuers behind it'
+        ? `the first certificate in ${files.certificate} does not belong to the key; put the ` +
+            'certificate of the key first, and then the certificates of its issuers'
         : `the key in ${files.key} is not the key of ${files.certificate}`,
     );
   const { validFromDate, validToDate } = certificate;
@@ -78,13 +78,10 @@ function failed(failure: string, cause: Error): CommandError {
 export type CertificateWatch = Awaited<ReturnType<typeof watchCertificate>>;
 
 /**
- * The certificate of a listener, renewed from its files. Reads the files every
- * `limits.tls.readAgainMs`, and takes up a new certificate. Files that do not fit leave the old
- * certificate in force. A failure is logged when two readings find the failure, because the files
- * are not replaced at one moment. A key that all users can read is logged once for each change.
- *
- * One reading at a time: each one that a disk does not return from holds one of Node's threads for
- * files.
+ * The certificate of a listener. Reads the files every `limits.tls.readAgainMs`, one reading at a
+ * time, and takes up a new certificate. Files that do not fit leave the old one in force, and are
+ * logged when two readings find the failure: files are not replaced at one moment. A key that all
+ * users can read is logged once for each change.
  */
 export async function watchCertificate(files: TlsFiles, log: Log) {
   let current = await readCertificate(files, Date.now());

@@ -36,12 +36,6 @@ export const counterNames = [
 /** Messages from an HTTP thread besides the answers to calls. */
 export type HttpThreadReport = { readonly requests: RequestReport } | { readonly logLine: string };
 
-/** As the arguments of a listener's `close`. */
-export interface Drain {
-  readonly drainMs: number;
-  readonly idleMs: number;
-}
-
 export type HttpThread = ReturnType<typeof loadHttpThread>;
 
 /**
@@ -50,11 +44,7 @@ export type HttpThread = ReturnType<typeof loadHttpThread>;
  */
 const resourceLimits = { maxYoungGenerationSizeMb: 24 };
 
-/**
- * Starts a thread, which loads its code while the store is opened.
- *
- * @param onRequests called once a second at most
- */
+/** The thread loads its code while the store is opened. @param onRequests at most once a second */
 export function loadHttpThread(
   onRequests: (requests: RequestReport) => void,
   onLogLine: (line: string) => void,
@@ -91,8 +81,8 @@ export function loadHttpThread(
     /** Resolves when the thread has stopped accepting connections, or has ended. */
     stopAccepting: () => call('stopAccepting').catch(fail),
     /** Resolves when requests are answered, connections are closed, and the thread has ended. */
-    async drain(bounds: Drain): Promise<void> {
-      call('drain', [bounds]).catch(fail);
+    async drain(drainMs: number, idleMs: number): Promise<void> {
+      call('drain', [drainMs, idleMs]).catch(fail);
       await exit;
     },
     async [Symbol.asyncDispose]() {

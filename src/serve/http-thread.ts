@@ -2,7 +2,7 @@ import { parentPort } from 'node:worker_threads';
 import { openApiDocument } from '../contract/openapi.ts';
 import { problemNames } from '../contract/problems.ts';
 import { crossOrigin } from '../create/cross-origin.ts';
-import type { ObserveCreate } from '../create/observer.ts';
+import { CreateObserver, type ObserveCreate } from '../create/observer.ts';
 import { routes } from '../create/routes.ts';
 import { newRequestIdPrefix } from '../http/exchange.ts';
 import { listen } from '../http/listener.ts';
@@ -21,14 +21,13 @@ import {
   logEvents,
   openThreadLog,
 } from '../telemetry/log.ts';
-import { ObservedCreate } from '../telemetry/observer.ts';
 import { reportRequests } from '../telemetry/request-reports.ts';
 import { answerCalls } from '../threads/calls.ts';
 import { count, httpThreadLayout, measuresIn } from '../threads/measures.ts';
 import { sharedCounters } from '../threads/shared-counter.ts';
 import { openOpaqueTokens } from '../tokens/opaque-tokens.ts';
 import { rateLimiterIn } from '../tokens/rate-limit.ts';
-import type { Drain, HttpThreadOptions, HttpThreadReport } from './http-thread-control.ts';
+import type { HttpThreadOptions, HttpThreadReport } from './http-thread-control.ts';
 
 /*
  * An HTTP thread. All HTTP threads listen on one port, and the kernel deals the connections out
@@ -53,10 +52,10 @@ answerCalls(owner, {
   renewTls: async (material: TlsMaterial) => (await serving.promise).renewTls(material),
   readKeys: async () => (await serving.promise).readKeys(),
   stopAccepting: async () => (await serving.promise).stopAccepting(),
-  async drain(bounds: Drain): Promise<void> {
+  async drain(drainMs: number, idleMs: number): Promise<void> {
     const { close } = await serving.promise;
     // What is still under way, such as a retry of an exporter of traces, keeps no thread.
-    await close(bounds).finally(() => process.exit());
+    await close(drainMs, idleMs).finally(() => process.exit());
   },
 });
 
@@ -115,7 +114,7 @@ async function serve({ config, ...shared }: HttpThreadOptions, log: Log) {
     }),
   );
   const observe: ObserveCreate = (exchange, tally) =>
-    traces?.observeTraced(exchange, tally, measures) ?? new ObservedCreate(tally, measures);
+    traces?.observeTraced(exchange, tally, measures) ?? new CreateObserver(tally, measures);
   const limiter = rateLimiterIn(shared.rateLimits);
   const cors = config.corsOrigins && crossOrigin(config.corsOrigins);
   const openApi = JSON.stringify(openApiDocument(config.basePath, config.bodyBytesMax));
@@ -153,7 +152,7 @@ async function serve({ config, ...shared }: HttpThreadOptions, log: Log) {
     readKeys: () => jwts?.readKeys(),
     renewTls: listener.renewTls,
     stopAccepting: listener.stopAccepting,
-    async close({ drainMs, idleMs }: Drain): Promise<void> {
+    async close(drainMs: number, idleMs: number): Promise<void> {
       await listener.close(drainMs, idleMs);
       await running.disposeAsync();
     },

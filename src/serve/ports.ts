@@ -6,10 +6,9 @@ import { limits } from '../limits.ts';
 import type { ServiceConfig } from './config.ts';
 
 /**
- * Checks that the port is free, and finds the port that 0 stands for. Threads share a port, so
- * without the check they would share it with another program, too. A port for 0 stays reserved, so
- * that no other program gets it before the threads listen. A client that connects until then is cut
- * off: a connection that stays open would hold up the start.
+ * Checks that the port is free, which threads would share with another program. Finds the port that
+ * 0 stands for, and reserves it until the threads listen. A client that connects until then is cut
+ * off: an open connection would hold up the start.
  */
 export async function reservePort(host: string, port: number) {
   const isShared = port === 0 && process.platform === 'linux';

@@ -21,12 +21,7 @@ import { isAccepting, OperatorPortError, reservePort } from './ports.ts';
 
 export type Service = Awaited<ReturnType<typeof startService>>;
 
-/**
- * Starts the service, and resolves when it answers.
- *
- * @param backups for the console, if there is a folder for backups
- * @throws StoreOpenError, CommandError, OperatorPortError, or the error of listen(2)
- */
+/** @throws StoreOpenError, CommandError, OperatorPortError, or the error of listen(2) */
 export async function startService(
   config: ServiceConfig,
   serviceLog: ServiceLog,
@@ -168,9 +163,9 @@ function running(
       // A client may pause, and then send at the moment at which its idle connection is closed. A
       // service that has taken the port over leaves time for it.
       const isTakenOver = await isAccepting(hostname.replace(/^\[|\]$/g, ''), Number(port));
-      const idleMs = isTakenOver ? drainMs - limits.http.lingerMs : 0;
-      const drained = { drainMs, idleMs: Math.max(limits.http.drainIdleMs, idleMs) };
-      await Promise.all(threads.map((thread) => thread.drain(drained)));
+      const { drainIdleMs, lingerMs } = limits.http;
+      const idleMs = Math.max(drainIdleMs, isTakenOver ? drainMs - lingerMs : 0);
+      await Promise.all(threads.map((thread) => thread.drain(drainMs, idleMs)));
       await resources.disposeAsync();
     },
   };

@@ -12,7 +12,7 @@ import { type Log, openLog } from '../telemetry/log.ts';
 export const upgrade = command({
   positionals: [],
   summary: 'Upgrade a store of an earlier version.',
-  need: 'For a role that owns the tables of a database; the start of the service does the same.',
+  need: 'The start of the service does the same. Use it if only another role owns the tables of a database.',
   flags: ['store'],
   examples: [
     'plant-store upgrade',
@@ -52,7 +52,7 @@ async function prepareFile(location: SqliteLocation, log: Log, terminal: Termina
   if (isInDoubt && (await engine.repair()))
     log.warn(
       { store: location.path },
-      'a sync had failed; the disk has everything again that the files of the store say',
+      'a sync had failed; the disk again has everything that the files of the store say',
     );
   const schema = await engine.outdatedSchema();
   if (schema === undefined) return;

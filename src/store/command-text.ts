@@ -1,9 +1,4 @@
-/**
- * A command of the program for a message, in quotes: on the store, and good in a shell in any
- * folder.
- *
- * @param store as in `Engine.url`
- */
+/** A command for a message, in quotes, and good in any folder. @param store as `Engine.url` */
 export function commandOn(store: string, words: string): string {
   return `"plant-store ${words} --store ${shellQuoted(store)}"`;
 }

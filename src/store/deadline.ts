@@ -1,8 +1,6 @@
 /**
- * A paused process runs its timers before it reads its input. The extra turn of the event loop lets
- * input that has already arrived cancel the deadline.
- *
- * @returns cancels the deadline
+ * A paused process runs its timers before it reads its input: the extra turn of the event loop lets
+ * input that has arrived cancel the deadline. @returns cancels it
  */
 export function setDeadline(ms: number, callBack: () => void): () => void {
   let due: NodeJS.Immediate | undefined;

@@ -15,7 +15,6 @@ export interface StoreOptions {
   readonly standbysMin?: number;
 }
 
-/** A file that is left of an earlier store. */
 export interface Trace {
   /** A clause. */
   readonly says: string;
@@ -27,7 +26,6 @@ export interface Trace {
 export interface FoundTriggers {
   /** A noun, and what it may do. */
   readonly says: string;
-  /** Statements that drop the triggers. */
   readonly drop: string;
   /** A clause. */
   readonly remedy: string;
@@ -53,7 +51,7 @@ export interface Engine {
   walBytes(): Promise<number | undefined>;
   /** Tells whether the store exists. An empty file is no store. @throws StoreOpenError, StoreError */
   isThere(): Promise<boolean>;
-  /** The files that are left of an earlier store, for a location without a store. */
+  /** What is left of an earlier store at a location without a store. */
   traces(): Promise<Trace[]>;
   /** Gives a WAL without its store another name: SQLite would remove the WAL. */
   setTracesAside(): void;

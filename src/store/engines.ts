@@ -16,12 +16,7 @@ export function engineOf(location: StoreLocation): Engine {
   return resolveEngine(engines, location);
 }
 
-/**
- * Opens an existing store for a command that creates no plants, which a database that may lose
- * commits is good enough for.
- *
- * @throws StoreOpenError, StoreError
- */
+/** For a command that creates no plants, and so accepts lost commits. @throws as `Engine.open` */
 export function openToChange(location: StoreLocation): Promise<SharedStore> {
   return engineOf(location).open({ callMs: limits.cli.lockMs, acceptsLostCommits: true });
 }

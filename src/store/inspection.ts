@@ -25,7 +25,6 @@ export interface StoreFault {
 /** What the check of a store or a backup has found. */
 export type Inspection = StoreFigures | StoreFault;
 
-/** How far a step is. */
 export interface Standing {
   readonly done: number;
   readonly total: number;
@@ -35,11 +34,7 @@ export interface Standing {
 /** Gets a short text about the current step, and how far the step is if its end is known. */
 export type OnProgress = (doing: string, standing?: Standing) => void;
 
-/**
- * Takes plants in ascending order of id.
- *
- * @param onProgress gets the number of plants so far, from time to time
- */
+/** Takes plants in ascending order of id. @param onProgress gets their number now and then */
 export function openDigest(onProgress: (plants: number) => void = () => undefined) {
   const hash = createHash('sha256');
   let plants = 0;

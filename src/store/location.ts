@@ -9,7 +9,6 @@ export interface SqliteLocation {
 /** The path of the default store, in the current folder. */
 export const defaultStorePath = 'data/plants.db';
 
-/** A store in a file, or a backup. */
 export function fileLocation(path: string): SqliteLocation {
   return { engine: 'sqlite', path };
 }
@@ -54,19 +53,12 @@ export const sqliteCompanions = ['-wal', '-shm', '-journal'];
 /** Ending of the file with notes about failed syncs, beside a store. */
 export const syncNotesEnding = '-sync';
 
-/** Ending of the manifest of a backup. */
 export const manifestEnding = '.manifest.json';
 
 export const firstTokenName = 'first-start.token';
 
 /** The location as a URL without a password, with the parameters that lead to the store. */
-export function urlWithoutPassword({
-  hosts,
-  user,
-  database,
-  tls,
-  options,
-}: PostgresLocation): string {
+export function shownUrl({ hosts, user, database, tls, options }: PostgresLocation): string {
   const hostList = hosts.map(({ host, port }) => `${hostText(host)}:${port}`).join(',');
   const named = Object.entries({ ...tls, options }).filter(([, value]) => value);
   const parameters = new URLSearchParams(named as [string, string][]);
@@ -84,10 +76,7 @@ export function isSocketFolder(host: string): boolean {
   return host.startsWith('/');
 }
 
-/**
- * The setting for another process of the program, which has the PG* variables of this one.
- * Arguments would show the password to other users of the machine.
- */
+/** For another process of the program. Arguments would show the password to other users. */
 export function settingOf(location: StoreLocation): { readonly PLANT_STORE_STORE: string } {
   return {
     PLANT_STORE_STORE: location.engine === 'postgres' ? location.url : `sqlite:${location.path}`,

@@ -39,7 +39,6 @@ function* sumsBefore(ms: number): Steps<{ plants: number; sums: string }> {
   return { plants: Number(plants), sums: sums.join(' ') };
 }
 
-/** What both engines read of a snapshot. */
 export const snapshotReads = { countPlants: () => countPlants(), newestBefore, sumsBefore };
 
 /** Looks at up to `plantsMax` plants, and counts those that match. */

@@ -14,7 +14,6 @@ import type {
 /** A place in an order of the plants: an id, or a place in time in the form of the engine. */
 export type Place = readonly bigint[];
 
-/** A part of a store, and the plants in it that match. */
 export interface Window {
   readonly plants: readonly StoredPlant[];
   /** The place of each plant. */
@@ -42,7 +41,7 @@ function openPace(budgetMs: number) {
   let plantsMax = limits.store.searchWindowPlants;
   return {
     plantsMax: () => plantsMax,
-    /** Called after each window. @returns whether the time is over */
+    /** Whether the time is over. Called after each window. */
     isOver(): boolean {
       const nowMs = performance.now();
       if (nowMs - windowStartedMs < limits.store.searchWindowMs) plantsMax *= 4;

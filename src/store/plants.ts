@@ -7,10 +7,7 @@ import type { StoreError } from './errors.ts';
  */
 export type CreateOutcome = 'created' | 'same' | 'taken';
 
-/**
- * The result for one plant of several. After a `StoreError` with the failure `refused` the plant is
- * not stored; after another, the plant may be stored.
- */
+/** Of one plant of several. After an error other than `refused`, the plant may be stored. */
 export type Settlement = CreateOutcome | StoreError;
 
 /** A plant to create. `createdBy` is the id of the token: 0 is the fixed token, -1 `import`. */
@@ -31,7 +28,6 @@ export interface StoredPlant extends NewPlant {
   readonly createdBy: string;
 }
 
-/** What a plant must have to be found. */
 export interface PlantMatch {
   readonly tag?: string | undefined;
   /** In upper or lower case. */
@@ -81,10 +77,7 @@ export interface PlantSnapshot extends AsyncDisposable {
   countPlants(): Promise<number>;
   /** The time of the newest plant before another time, in milliseconds since the epoch. */
   newestBefore(ms: number): Promise<number | undefined>;
-  /**
-   * Sums over the ids and times of the plants before a time. Equal plants have equal sums in both
-   * engines, and other plants almost never have.
-   */
+  /** Sums over ids and times before a time. Equal plants have equal sums, others almost never. */
   sumsBefore(ms: number): Promise<{ readonly plants: number; readonly sums: string }>;
   /** All plants, or those of a time and later, in ascending order of id, page by page. */
   pages(sinceMs?: number): AsyncIterable<readonly CopiedPlant[]>;
@@ -96,14 +89,13 @@ export interface PlantReader {
   listPlants(filter: PlantFilter, isNewestFirst?: boolean): AsyncIterable<StoredPlant>;
   /** As the pages of a snapshot. A file is read without a snapshot, which would hold the WAL. */
   allPlants(sinceMs?: number): AsyncIterable<NewPlant>;
-  /** Counts all plants that match. */
   countPlants(match: PlantMatch): Promise<number>;
   /**
    * Returns up to `limit` plants, fewer when the time is over or their texts exceed
    * `limits.store.listPageChars`. It may find none and still have a `next`.
    *
-   * The newest plants are, in SQLite, the last that came into the store; in PostgreSQL, those of the
-   * latest times. The two differ where another store brought plants, or a clock was wrong.
+   * The newest plants are, in SQLite, the last that came into the store; in PostgreSQL, those of
+   * the latest times. The two differ where another store brought plants, or a clock was wrong.
    *
    * @returns undefined if `from` is no place in this order
    */

@@ -9,9 +9,8 @@ export const schemaVersion = 11;
 export type ReleasedVersions = Readonly<Record<string, number>>;
 
 /**
- * @param released of the engine of the store
  * @param demanded the oldest version whose programs can use the store
- * @returns for any other version, what is wrong with a store: a sentence without its subject
+ * @returns what is wrong with any other version: a sentence without its subject
  */
 export function unknownVersion(
   version: number,
@@ -28,11 +27,7 @@ export function unknownVersion(
         'a new store';
 }
 
-/**
- * @param store a store, as the subject of a sentence
- * @param location as `Engine.url`
- * @throws StoreOpenError for the store of an earlier version, which only some commands can read
- */
+/** @param store the subject of a sentence @throws StoreOpenError for an earlier version */
 export function demandNewest(version: number, store: string, location: string): void {
   if (version >= schemaVersion) return;
   throw new StoreOpenError(

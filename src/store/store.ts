@@ -35,7 +35,6 @@ export interface Store extends StoreReader, TableWriter {
   beat(atMs: number): Promise<void>;
 }
 
-/** What another thread needs to join a store. */
 export interface StoreShare {
   /** Memory that all threads with the store share, by its engine. */
   readonly memory: SharedArrayBuffer;
@@ -60,8 +59,8 @@ export interface SharedStore extends Store {
   share(thread: Worker): StoreShare;
   /**
    * Resolves with the reason when the store is no longer reliable. Every later call is refused, and
-   * closing leaves the files as they are: the next process that opens them recovers them. Files that
-   * were removed or replaced are saved first, and the reason says where.
+   * closing leaves the files as they are: the next process that opens them recovers them. Files
+   * that were removed or replaced are saved first, and the reason says where.
    */
   readonly failed: Promise<string>;
   /** What a commit promises under the settings of a database, which may change. */
@@ -69,7 +68,6 @@ export interface SharedStore extends Store {
   /** What stands between this program and the database, as far as the connections tell. */
   readonly pooler: string | undefined;
   readonly metrics: {
-    /** Measures of the transactions, for each thread that writes. */
     readonly writers: readonly Measures<typeof writerLayout>[];
     /** Bytes of the file or table; undefined if the engine does not tell. @throws StoreError */
     plantsBytes(): Promise<number | undefined>;

@@ -12,7 +12,6 @@ import type { StoreShare } from './store.ts';
 
 type WriterMeasures = Measures<typeof writerLayout>;
 
-/** What the threads with a store share, and the measures of each of them. */
 export function openShares(memory: SharedArrayBuffer) {
   const writers: WriterMeasures[] = [];
   return {
@@ -25,7 +24,6 @@ export function openShares(memory: SharedArrayBuffer) {
   };
 }
 
-/** Measures a transaction that creates plants, and has just begun. */
 export async function measured(
   { commitSeconds, batchPlants }: WriterMeasures,
   transaction: Promise<readonly Settlement[]>,

@@ -102,9 +102,9 @@ export interface LogEvents extends ListenerEvents {
 
 /**
  * Logs events that may come ten thousand times a second. In each interval
- * (`limits.service.logSummaryMs`), the first refusals have lines at `info`, all others at `debug`,
- * and one line at its end counts the others. Of the failed transactions, the first has a line. What
- * belongs to an outage has lines at `debug` only, because `watchStore` logs the outage.
+ * (`limits.service.logSummaryMs`), the first refusals have lines at `info`, as has the first failed
+ * transaction; the others have lines at `debug`, and one line at its end counts them. What belongs
+ * to an outage has lines at `debug` only: `watchStore` logs it.
  *
  * @param threads among which `limits.service.refusalLinesMax` is divided
  */

@@ -17,8 +17,8 @@ type Reply = { readonly id: number } & (
 type CallError = Error & { readonly code?: string; readonly failure?: string };
 
 /**
- * Calls functions of another thread, which answers with `answerCalls`. Calls may overlap. The thread
- * keeps the process as long as a call is under way.
+ * Calls functions of another thread, which answers with `answerCalls`. Calls may overlap, and keep
+ * the process.
  *
  * @param threadName for messages
  * @param toError gives an error of a call its class

@@ -76,7 +76,7 @@ export function record(cells: Float64Array, bounds: readonly number[], value: nu
 
 type Distribution = ReturnType<typeof distributionOf>;
 
-/** A histogram of one or several threads at one moment. The last class is above all bounds. */
+/** The sum of the histograms of several threads. The last class is above all bounds. */
 export function distributionOf(histograms: readonly Float64Array[]) {
   const [sum = 0, ...classes] = sumOf(histograms);
   return { sum, classes, count: classes.reduce((total, values) => total + values, 0) };
@@ -108,7 +108,6 @@ export function quantile(
   return bounds.at(-1);
 }
 
-/** Cell by cell. */
 export function sumOf(measures: readonly Float64Array[]): number[] {
   return Array.from(measures[0] ?? [], (_, index) =>
     measures.reduce((sum, cells) => sum + (cells[index] ?? 0), 0),

@@ -16,7 +16,6 @@ function memoryOfOne(): SharedArrayBuffer {
   return new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
 }
 
-/** A counter in `memory`, or of this thread alone. */
 export function sharedCounter(memory: SharedArrayBuffer = memoryOfOne()) {
   const cell = new Int32Array(memory);
   return {

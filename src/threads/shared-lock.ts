@@ -59,11 +59,7 @@ export function sharedLock(cells: Int32Array) {
   }
 
   return {
-    /**
-     * Resolves when this thread has the lock. Its event loop turns meanwhile.
-     *
-     * @returns the ticket to release the lock with
-     */
+    /** Resolves with the ticket to release the lock with. The event loop turns meanwhile. */
     async acquire(): Promise<number> {
       let ticket = newTicket();
       for (let value = take(ticket); value !== free; value = take(ticket)) {
@@ -76,7 +72,7 @@ export function sharedLock(cells: Int32Array) {
       Atomics.store(cells, idleCell, free);
       return ticket & ~waited;
     },
-    /** From now on until the release, another thread may take the lock if it has waited for long. */
+    /** Until the release, another thread may take the lock if it has waited for long. */
     idle: (ticket: number) => void Atomics.store(cells, idleCell, ticket),
     /** Does nothing if another thread has taken the lock. */
     release(ticket: number): void {

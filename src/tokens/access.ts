@@ -7,8 +7,8 @@ export interface Caller {
   readonly name: string;
   readonly role: TokenRecord['role'];
   readonly rate: Rate | undefined;
-  /** The secrets of one name share a bucket. */
-  readonly bucket: number;
+  /** The secrets of one name are one account: they share its rate, and its part of each bound. */
+  readonly account: number;
   readonly tally: Tally;
 }
 
@@ -36,10 +36,8 @@ export interface Access {
    */
   authenticate(token: string, header: string): Caller | Refusal | undefined;
   /**
-   * Authenticates a token that was unknown, after the tokens of the store or the keys of its issuer
-   * were read again. These reads are limited, so the call can take `limits.access.readAgainMs`, or
-   * `limits.jwt.keysAgainMs`, and the time of a read; for the name of an ended token, further
-   * `limits.access.endedLookupMs`.
+   * Authenticates an unknown token, after the tokens of the store or the keys of its issuer were
+   * read again: within `limits.access.readAgainMs`, or `limits.jwt.keysAgainMs`, and a read.
    *
    * @returns the tally alone for a token that is revoked or expired: it counts the refusal
    */

@@ -24,7 +24,7 @@ const staleSeconds = limits.access.staleMs / 1_000;
 export const tokenCreate = command({
   positionals: ['NAME'],
   summary: 'Make a token and print it. It is shown only once: the store keeps its hash.',
-  need: 'Make one for each client and each operator, to revoke it alone.',
+  need: 'Make one for each client and each operator, so that you can revoke each alone.',
   flags: ['store', 'role', 'expires', 'rate', 'json'],
   examples: [
     'plant-store token create my-app',
@@ -73,7 +73,7 @@ function recordText(record: object): string {
 export const tokenRotate = command({
   positionals: ['NAME'],
   summary:
-    'Make a new secret for a token and print it. The secret before stays in force for the grace.',
+    'Make a new secret for a token and print it. The old secret stays in force for the grace.',
   need: 'Use it before a token expires, when a secret has leaked, and at regular times.',
   flags: ['store', 'grace', 'expires', 'json'],
   examples: [
@@ -94,8 +94,8 @@ export const tokenRotate = command({
     terminal.print(values.json ? recordText(record) : token);
     const ofOld =
       previousUntil === null
-        ? `Running services refuse the secret before within ${staleSeconds} seconds.`
-        : `The secret before stays in force until ${previousUntil}.`;
+        ? `Running services refuse the old secret within ${staleSeconds} seconds.`
+        : `The old secret stays in force until ${previousUntil}.`;
     terminal.note(`The new secret of the token ${name} ${printedText(role, expiresAt)} ${ofOld}`);
     return 0;
   },
@@ -185,7 +185,7 @@ function tokenColumns(moment: (time: string) => string): readonly Column<Listed>
 export const tokenRevoke = command({
   positionals: ['NAME'],
   summary: `Revoke a token. Running services refuse it within ${staleSeconds} seconds.`,
-  need: 'Use it if a client is retired, or a token leaks. "command line" is the name of links.',
+  need: 'Use it if a client is retired, or a token leaks. The name "command line" ends all sessions of "plant-store open".',
   flags: ['store', 'json'],
   examples: ['plant-store token revoke my-app'],
   async run({ values, positionals: [name = ''] }, terminal) {

@@ -7,12 +7,9 @@ type Found = ReadonlyMap<string, Tally>;
 
 /**
  * Finds the tallies of refused tokens: a token that is revoked or expired is still in the store.
- * The requests that have waited for one read of the tokens share one lookup of
- * `limits.access.endedLookupsMax` tokens, so that a flood of made-up tokens costs the store little,
- * and a flood of one ended token makes one tally.
- *
- * @param waitMs time that a request waits for the lookup
- * @returns undefined for a token that is not found in time
+ * The requests that waited for one read of the tokens share one lookup of
+ * `limits.access.endedLookupsMax` tokens: a flood of made-up tokens costs the store little, and a
+ * flood of one ended token makes one tally. Undefined for a token that is not found in `waitMs`.
  */
 export function findEndedTokens(
   store: Pick<TableReader, 'findTokens'>,

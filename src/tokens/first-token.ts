@@ -17,13 +17,12 @@ import { generateToken, hashToken, isGeneratedToken, isInForce } from './opaque-
 const name = 'first-start';
 
 /**
- * Creates the first token of a store that has never had a token, with the role `create`. The token
- * is written to `path` (mode 0600) and nowhere else. The file is written before the store, and an
- * existing file is used, so that a crash between the two loses nothing, and two services that start
- * together agree on the token. A file that others may have written, or can read, is not used: its
- * token would admit them. Two services without a common file: the second removes its file.
+ * Creates the first token, with the role `create`, of a store that has never had a token. Its file
+ * is written before the store, and an existing file is used: so a crash loses nothing, and two
+ * services that start together agree. A file that others may have written, or can read, is not
+ * used. Of two services without a common file, the second removes its file.
  *
- * @param location of the store, as `Engine.url`
+ * @param location of the store, as `Engine.url` @param path mode 0600, written nowhere else
  * @returns whether the store had a token before, or has the token of the file
  * @throws StoreOpenError if `path` cannot be written, is not as above, or holds something else
  */
@@ -57,7 +56,7 @@ function prepareFirstToken(path: string, location: string): { token: string; isN
   try {
     makeFolderDurably(dirname(path));
     const made = generateToken();
-    if (createFileDurably(path, `${made}\n`, 0o600)) return { token: made, isNew: true };
+    if (createFileDurably(path, `${made}\n`)) return { token: made, isNew: true };
     const token = tokenIn(readOwnFile(path, limits.access.tokenFileBytesMax));
     if (token !== undefined) return { token, isNew: false };
   } catch (error) {

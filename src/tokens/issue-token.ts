@@ -32,7 +32,6 @@ export function isTokenName(name: string): boolean {
   );
 }
 
-/** What commands and the console show of a token; null for none. */
 export function shownToken(token: TokenRecord, nowMs: number) {
   return {
     name: token.name,
@@ -98,7 +97,7 @@ const refusals = {
     `there are ${numberText(limits.access.liveTokensMax)} tokens already; ` +
     'revoke one that is no longer needed, or rotate with a grace of 0',
   'in rotation': (name: string, until: string) =>
-    `the token ${name} has two secrets in force: the secret before the last rotation ends at ` +
+    `the token ${name} has two secrets in force: the old secret ends at ` +
     `${until}; rotate again after that time, or with a grace of 0, which ends both secrets at once`,
 };
 

@@ -96,16 +96,16 @@ export async function openOpaqueTokens(
     everyMs: refreshMs,
     retryMs: refreshRetryMs,
     staleMs,
-    againMs: () => threads * readAgainMs,
+    againMs: threads * readAgainMs,
     async read() {
       const records = await store.liveTokens(now());
       const known = new Map([...byHash.values()].map(({ id, tally }) => [id, tally]));
-      // The oldest secret of a name in force has the bucket.
-      const buckets = new Map(records.toReversed().map(({ id, name }) => [name, id]));
+      // The oldest secret of a name in force gives the account.
+      const accounts = new Map(records.toReversed().map(({ id, name }) => [name, id]));
       const live = records.map((token) => ({
         ...token,
         expiresAtMs: token.expiresAtMs ?? Infinity,
-        bucket: buckets.get(token.name) ?? token.id,
+        account: accounts.get(token.name) ?? token.id,
         tally: known.get(token.id) ?? newTally(token.id, token.name),
       }));
       byHash = new Map([...fixed, ...live].map((token) => [hashKey(token.hash), token]));
@@ -173,7 +173,7 @@ function fixedCaller(token: string, newTally: NewTally): LiveToken {
     name: fixedTokenName,
     role: 'create',
     rate: undefined,
-    bucket: fixedTokenId,
+    account: fixedTokenId,
     tally: newTally(fixedTokenId, fixedTokenName),
     hash: hashToken(token),
     expiresAtMs: Infinity,

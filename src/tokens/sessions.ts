@@ -9,10 +9,8 @@ export type Sessions = ReturnType<typeof sessionsIn>;
 /**
  * Sessions of operators, in the store. A session ends with its token, after
  * `limits.access.sessionMs`, or when its token has `limits.access.sessionsPerTokenMax` newer ones.
- * All methods throw StoreError.
- *
- * A secret has 256 random bits, and the store keeps its hash only. The store looks up by hash,
- * which a guesser cannot choose.
+ * A secret has 256 random bits; the store keeps and looks up its hash. All methods throw
+ * StoreError.
  *
  * @param now milliseconds since the epoch
  */
@@ -56,11 +54,10 @@ export function sessionsIn(store: TableReader & TableWriter, now: () => number) 
 }
 
 /**
- * Makes a link that signs in once, within `limits.access.signInLinkMs`. The link is a row among the
- * sessions of the command line, which services of earlier versions keep as well.
+ * Makes a link that signs in once, within `limits.access.signInLinkMs`: a row among the sessions of
+ * the command line, which earlier versions keep as well.
  *
- * @returns the secret, of 256 random bits. The store keeps a hash.
- * @throws StoreError
+ * @returns the secret, of 256 random bits, of which the store keeps a hash @throws StoreError
  */
 export async function makeSignInLink(store: TableWriter, nowMs: number) {
   const name = commandLineName;

@@ -50,11 +50,9 @@ export function noneCopied(): CopyCounts {
 }
 
 /**
- * Creates the plants that the target lacks. Existing plants are read, compared, and never changed.
- * So a copy is safe to repeat, and a repeated copy resumes an interrupted one.
+ * Creates the plants that the target lacks, and compares the others. Safe to repeat.
  *
- * @returns the figures of the source
- * @throws StoreError. Plants that were created until then stay in the target.
+ * @returns the figures of the source @throws StoreError. What was created until then stays.
  */
 export async function copyPlants(
   source: PlantSnapshot,
@@ -93,12 +91,7 @@ export async function copyPlants(
   return digest.figures();
 }
 
-/**
- * Reads both stores in step, in ascending order of id. The target needs no snapshot, because plants
- * are never changed or removed.
- *
- * @returns the pages of the source, each with the plants that the target lacks
- */
+/** The target needs no snapshot: plants never change. @returns what it lacks of each page */
 async function* inStep(
   source: PlantSnapshot,
   target: PlantReader,

@@ -33,10 +33,9 @@ export interface ImportOptions {
 }
 
 /**
- * Creates the plants of a file, with the outcomes that a client would get who sends them in order.
- * The next chunk is read while a chunk is stored.
+ * With the outcomes that a client would get. The next chunk is read while a chunk is stored.
  *
- * @param counts grow with each transaction, and are right when this throws, too
+ * @param counts are right when this throws, too
  */
 export async function importPlants(
   chunks: AsyncIterable<Buffer>,
@@ -58,8 +57,18 @@ export async function importPlants(
 }
 
 async function* readAll(chunks: AsyncIterable<Buffer>, reader: PlantFileReader) {
-  for await (const chunk of chunks) yield [...reader.read(chunk)];
-  yield [...reader.end()];
+  for await (const chunk of chunks) yield* readChunk(reader.read(chunk));
+  yield* readChunk(reader.end());
+}
+
+/** What comes before an error is stored, wherever a chunk begins. */
+function* readChunk(read: Iterable<Entry>): Generator<readonly Entry[]> {
+  const entries: Entry[] = [];
+  try {
+    for (const entry of read) entries.push(entry);
+  } finally {
+    yield entries;
+  }
 }
 
 async function createAll(entries: readonly Entry[], counts: ImportCounts, options: ImportOptions) {

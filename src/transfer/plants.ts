@@ -9,7 +9,7 @@ import { limits } from '../limits.ts';
 import { engineOf } from '../store/engines.ts';
 import type { PlantMatch, StoredPlant } from '../store/plants.ts';
 import { detailsOf } from './format.ts';
-import { type FormatName, formats } from './formats.ts';
+import { type FormatName, formats, pipe, writtenFormat } from './formats.ts';
 
 export const plantsGet = command({
   positionals: ['ID...'],
@@ -51,7 +51,7 @@ const matchFlags = ['tag', 'name-contains', 'created-by', 'since', 'until'] as c
 export const plantsList = command({
   positionals: [],
   summary: 'List plants in order of id or the newest first, as a table, NDJSON or CSV.',
-  need: 'Use it to look for plants, without a service.',
+  need: 'Use it to look for plants, also while no service runs.',
   flags: ['store', 'newest', ...matchFlags, 'limit', 'format', 'json'],
   examples: [
     'plant-store plants list --name-contains alder --limit 10',
@@ -89,7 +89,7 @@ async function openPrinter(
     const { openTable } = await import('../cli/terminal/table.ts');
     return openTable(plantColumns, terminal);
   }
-  return filePrinter(format ?? 'ndjson', terminal);
+  return filePrinter(writtenFormat(pipe, format).format, terminal);
 }
 
 function filePrinter(format: FormatName, { write }: Terminal): Table<StoredPlant> {

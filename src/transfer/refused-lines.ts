@@ -6,24 +6,22 @@ import {
   constants,
   lstatSync,
   openSync,
-  readSync,
   renameSync,
   rmSync,
   statSync,
 } from 'node:fs';
 import { resolve } from 'node:path';
 import { CommandError } from '../cli/command.ts';
-import { compactTime, forReading, isSystemError } from '../disk/files.ts';
+import { compactTime, forReading, isSystemError, startOf } from '../disk/files.ts';
 import { limits } from '../limits.ts';
 import { pipe } from './formats.ts';
 import type { RefusedRecord } from './import-plants.ts';
 
 /**
- * The file of the records that are refused of a file of plants, one JSON object a line. While the
- * import runs, the records are in `PATH.unfinished-…`.
+ * The file of refused records, one JSON object a line; until its end, `PATH.unfinished-…`.
  *
- * @throws CommandError without a readable file of plants, and if an import has not made what is at
- * the path; errors of the file system
+ * @throws CommandError without a file of plants, or if no import has made what is at the path;
+ * errors of the file system
  */
 export function openRefusedLines(file: string) {
   const path = `${isFileOnDisk(file) ? file : nameForPipe()}.refused.ndjson`;
@@ -45,11 +43,7 @@ export function openRefusedLines(file: string) {
         );
       }
     },
-    /**
-     * Ends the file, which takes the place of the file of an earlier import.
-     *
-     * @returns the name; undefined if no record was added
-     */
+    /** Takes the place of an earlier file. @returns the name, if a record was added */
     publish(): string | undefined {
       if (descriptor === undefined) return undefined;
       closeSync(descriptor);
@@ -82,13 +76,8 @@ const lineStart = '{"line":';
 function demandFit(path: string): void {
   const stats = lstatSync(path, { throwIfNoEntry: false });
   if (stats === undefined) return;
-  const start = Buffer.alloc(lineStart.length);
-  if (stats.isFile()) {
-    const descriptor = openSync(path, forReading | (constants.O_NOFOLLOW ?? 0));
-    readSync(descriptor, start);
-    closeSync(descriptor);
-  }
-  if (start.toString() !== lineStart)
+  const flags = forReading | (constants.O_NOFOLLOW ?? 0);
+  if (!stats.isFile() || startOf(path, lineStart.length, flags).toString() !== lineStart)
     throw new CommandError(`${path} exists, and is not a file of refused lines; move it away`);
 }
 

@@ -5,10 +5,10 @@ import type { CopiedPlant, PlantToCreate, Settlement } from '../store/plants.ts'
 import type { Store } from '../store/store.ts';
 
 /**
- * Creates plants, and retries while the store does not take them now, as a client does after 503.
+ * Retries while the store does not take the plants now, as a client does after 503.
  *
  * @param onWait told once
- * @returns for each plant, in the same order. An error says why the store refuses a plant
+ * @returns a settlement for each plant, in the same order
  * @throws StoreError once the store has taken none of the rest for `waitMs`
  */
 export async function createAtLast(

@@ -25,10 +25,9 @@ interface CopyChoices {
 }
 
 /**
- * Copies the tokens and plants of one moment. The target is made if it does not exist.
+ * Copies the tokens and plants of one moment. Makes a missing target. Safe to repeat.
  *
- * @throws CommandError if the tokens do not fit, before any plant is copied; StoreOpenError,
- * StoreError. It is safe to repeat.
+ * @throws CommandError if the tokens do not fit, before a plant; StoreOpenError, StoreError
  */
 export async function makeStoreCopy(
   from: StoreLocation,

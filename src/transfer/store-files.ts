@@ -1,7 +1,7 @@
-import { closeSync, openSync, readSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { basename } from 'node:path';
 import { CommandError } from '../cli/command.ts';
-import { forReading, isSameFile, withoutLinks } from '../disk/files.ts';
+import { isSameFile, startOf, withoutLinks } from '../disk/files.ts';
 import { engineOf } from '../store/engines.ts';
 import {
   firstTokenName,
@@ -12,8 +12,7 @@ import {
 } from '../store/location.ts';
 
 /**
- * Refuses to write to a file of a store or a backup, also through a symbolic or hard link. A rename
- * would replace only one hard link, but is a mistake, too.
+ * Refuses to write to a file of a store or a backup, also through a link.
  *
  * @param store of the command. Files of other stores are recognised by content and name.
  * @throws CommandError
@@ -50,19 +49,9 @@ const beginnings = [
   '002de218',
 ];
 
-/**
- * Whether the path is a regular file of SQLite. Not for a store that this process has open: closing
- * the file would release SQLite's locks (fcntl(2)).
- */
+/** Not for a store that this process has open: a close would end SQLite's locks (fcntl(2)). */
 function isOfSqlite(path: string): boolean {
   if (!statSync(path, { throwIfNoEntry: false })?.isFile()) return false;
-  const start = Buffer.alloc(16);
-  // A pipe that has replaced the file must not block.
-  const descriptor = openSync(path, forReading);
-  try {
-    readSync(descriptor, start);
-  } finally {
-    closeSync(descriptor);
-  }
-  return beginnings.some((beginning) => start.toString('hex').startsWith(beginning));
+  const start = startOf(path, 16).toString('hex');
+  return beginnings.some((beginning) => start.startsWith(beginning));
 }

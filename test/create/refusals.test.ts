@@ -351,7 +351,7 @@ test('the catalogue is what clients have been promised: no number is changed or 
       [41300, 413, close],
       [41500, 415, {}],
       [41700, 417, close],
-      [42900, 429, retry],
+      [42900, 429, {}],
       [43100, 431, close],
       [50000, 500, {}],
       [50300, 503, retry],

@@ -433,6 +433,8 @@ const wrongUsage: readonly (readonly [
   ['serv', /"serv"; did you mean "plant-store serve"\?/],
   ['lost', /"lost"; "plant-store --help" lists the commands/],
   ['--json plants list', /--json is no command; flags come after/],
+  ['version', /"version"; did you mean "plant-store --version"\?/],
+  ['token delete one', /"token delete"; there are "plant-store token create", .* revoke"$/m],
   ['plants lst', /"plants lst"; did you mean "plant-store plants list"\?/],
   ['plants', /plants needs a second word.*plants get.*plants list.*plants count/],
   ['plants get', /plants get needs ID/],
@@ -445,7 +447,17 @@ const wrongUsage: readonly (readonly [
   ['plants list --json=yes', /--json takes no value$/m],
   ['import -x.csv', /no flag -x; --help lists the flags, and a word behind -- is no flag/],
   ['plants list --constructor', /no flag --constructor; --help lists the flags$/m],
-  ['plants list --limit 0', /--limit must be a whole number from 1/],
+  ['plants list --limit all', /--limit must be none, or a whole number from 1 .*; it is "all"/],
+  ['token rotate one --grace x', /--grace must be 0, or a time such as/],
+  ['serve --port 80 --port 81', /--port is given twice; give it once/],
+  ['serve --backup-keep 1d:1h', /--backup-keep has no effect without --backup-to; set both/],
+  [
+    'doctor',
+    /PLANT_STORE_JWT_TYPE has no effect without --jwt-issuer; /,
+    { PLANT_STORE_JWT_TYPE: 'jwt' },
+  ],
+  ['serve --host 0.0.0.0 --ops-port 8080', /are both 8080 on 0\.0\.0\.0 and 127\.0\.0\.1; choose/],
+  ['serve --host localhost --ops-port 8080', /are both 8080 on localhost and 127\.0\.0\.1; /],
   ['serve --prot 8080', /there is no flag --prot; did you mean --port\?/],
   ['serve --port 65536', /--port must be a whole number from 0 to 65535; it is "65536"/],
   ['serve --host ', /--host needs a value; it is ""/],
@@ -499,6 +511,13 @@ test('an empty value is an error for each flag but --tag, and for each variable 
     if (name === 'token-file') assert.equal(set().values[name], undefined);
     else if (name !== 'tag') assert.throws(set, refusal(variable));
   }
+});
+
+test('blanks around the commas of a list count for nothing', () => {
+  const lists = { 'ops-names': 'a, b', 'cors-origins': 'http://a, http://b' } as const;
+  const args = Object.entries(lists).flatMap(([name, list]) => [`--${name}`, list]);
+  const { values } = parseCommandLine(args, ['ops-names', 'cors-origins'], {});
+  assert.deepEqual(values, { 'ops-names': ['a', 'b'], 'cors-origins': ['http://a', 'http://b'] });
 });
 
 test('no timer gets a time that Node cannot hold: the error names the flag, its bound and the value', () => {

@@ -114,8 +114,8 @@ test('the two secrets of a rotated token share one bucket, and the secret before
   const [one, other] = [caller(old), caller(next)];
   assert.notEqual(one.id, other.id);
   assert.deepEqual([one.name, one.rate, one.role], [other.name, other.rate, other.role]);
-  const refused = [one, other, one, other, one].map(({ bucket, rate: own = rate }) =>
-    refuseBeyondRate(bucket, own, limiter),
+  const refused = [one, other, one, other, one].map(({ account, rate: own = rate }) =>
+    refuseBeyondRate(account, own, limiter),
   );
   const found = refused.map((refusal) => refusal?.problem);
   assert.deepEqual(found, [undefined, undefined, undefined, 'rateLimited', 'rateLimited']);

@@ -173,7 +173,7 @@ test('a rotated token has a new secret and, for the grace, the old one; both hav
   const [lifeMs, graceMs] = [aheadMs(rest.expiresAt), aheadMs(rest.previousUntil)];
   assert(lifeMs > 89.9 * 86_400_000 && lifeMs <= 90 * 86_400_000, `${lifeMs}`);
   assert(graceMs > 86_300_000 && graceMs <= 86_400_000, `${graceMs}`);
-  assert(stderr.includes(`The secret before stays in force until ${rest.previousUntil}.`), stderr);
+  assert(stderr.includes(`The old secret stays in force until ${rest.previousUntil}.`), stderr);
 
   const statuses = [];
   for (const one of [token, old, token, old]) statuses.push(await statusWith(server, one));
@@ -202,7 +202,7 @@ test('a rotation with a grace of 0 ends the old secret at once, and can set anot
   assert.equal(await statusWith(server, old), 200);
   const args = ['rotate', 'leaked', '--grace', '0', '--expires', '1h'];
   const rotated = await tokenCommand(store, ...args);
-  const says = /valid until 20.*Running services refuse the secret before within 2/;
+  const says = /valid until 20.*Running services refuse the old secret within 2/;
   assert.match(rotated.stderr, says);
   assert.equal(await statusWith(server, secret(rotated.stdout.trimEnd())), 200);
   await untilAll(server, old, 200, 401);

@@ -18,11 +18,7 @@ export interface SessionDemands {
   readonly isReader: boolean;
 }
 
-/**
- * Connects to one host, and begins a session that takes writes, or a reader's.
- *
- * @throws an error whose message can follow the name of the host
- */
+/** Begins a session that takes writes, or a reader's. @throws an error that can follow the host */
 export async function openConnection(
   host: PostgresHost,
   location: PostgresLocation,
@@ -84,6 +80,7 @@ function connectionOf(
     },
     /** Closes the connection at once. A running query rejects, and its result is unknown. */
     destroy: () => void stream.destroy(),
+    [Symbol.dispose]: () => void stream.destroy(),
     /** Destroys it, and cancels its query: a commit that waits for a standby keeps locks. */
     giveUp(): void {
       stream.destroy();
@@ -133,7 +130,6 @@ function containThrows(stream: Duplex): void {
   };
 }
 
-/** What the types of pg leave out. */
 interface BackendKey {
   readonly processID: number;
   readonly secretKey: number;
@@ -144,10 +140,7 @@ interface Cancelling extends pg.Connection {
   cancel(processID: number, secretKey: number): void;
 }
 
-/**
- * Asks the server, over a second connection, to cancel the query of a session. The server does not
- * tell the result. Without a cancel, the query ends by its own timeout or with the server.
- */
+/** Cancels the query of a session, over a second connection, or the query ends by its timeout. */
 function cancelWork({ host, port, ssl, processID, secretKey }: pg.Client & BackendKey): void {
   const connection = new pg.Connection({ ssl }) as Cancelling;
   // The server hangs, so the request may fail, too.

@@ -1,20 +1,23 @@
 import { escapeIdentifier } from 'pg';
 import { StoreError, StoreOpenError } from '../errors.ts';
-import { type PostgresHost, type PostgresLocation, urlWithoutPassword } from '../location.ts';
+import { type PostgresHost, type PostgresLocation, shownUrl } from '../location.ts';
 import { type Connection, openConnection } from './connection.ts';
 import { isAtLimit, UNDEFINED_DATABASE } from './errors.ts';
 
 export type Connector = ReturnType<typeof openConnector>;
 
-/**
- * @param callMs time for a call: for each statement, and for all hosts to answer
- * @param isReader whether the one host may be a standby. Of several hosts, the one that takes
- * writes is wanted: a standby may lack the last plants.
- */
+interface ConnectorChoices {
+  /** As of `SessionDemands`: true for work that acknowledges no plant. */
+  readonly acceptsLostCommits: boolean;
+  /** Whether a lone host may be a standby. Of several, one takes writes, and lacks no plant. */
+  readonly isReader?: boolean;
+}
+
+/** @param callMs time for a call: for each statement, and for all hosts to answer */
 export function openConnector(
   location: PostgresLocation,
   callMs: number,
-  { acceptsLostCommits = true, isReader = false } = {},
+  { acceptsLostCommits, isReader = false }: ConnectorChoices,
   onConnection: (connection: Connection) => void = () => undefined,
 ) {
   const { hosts, connectMs } = location;
@@ -64,8 +67,8 @@ export function openConnector(
 }
 
 /**
- * Names the reason of each host. The cause is a `StoreOpenError` if a retry cannot help, or else
- * the first reason; one that takes no more connections comes before others.
+ * Names the reason of each host. The cause is a `StoreOpenError` if a retry cannot help, or else the
+ * first reason; one that takes no more connections comes before others.
  */
 function connectionFailure(
   location: PostgresLocation,
@@ -75,7 +78,7 @@ function connectionFailure(
     ({ host: { host, port }, error }) =>
       `${failures.length > 1 ? `${host} port ${port}: ` : ''}${reasonOf(error)}${remedyFor(error, location)}`,
   );
-  const message = `cannot connect to the store at ${urlWithoutPassword(location)}: ${reasons.join('; ')}`;
+  const message = `cannot connect to the store at ${shownUrl(location)}: ${reasons.join('; ')}`;
   const errors = failures.map(({ error }) => error);
   const cause = errors.some(isLasting)
     ? new StoreOpenError(message)

@@ -24,8 +24,8 @@ export const LOCK_NOT_AVAILABLE = '55P03';
 const madeByOthers = new Set(['23505', '42P06', '42P07', '42710', 'XX000']);
 
 /**
- * Classes of errors whose cause is not a plant: the connection, the transaction, another session, or
- * the machine.
+ * Classes of errors whose cause is not a plant: the connection, the transaction, another session,
+ * or the machine.
  */
 const notOfPlants = new Set(['08', '25', '40', '53', '55', '57', '58', 'F0', 'XX']);
 /** Of these, the classes that a function of the operator may cause by itself, as with NOWAIT. */
@@ -84,15 +84,11 @@ export function isAtLimit(error: unknown): boolean {
   return sqlState(error) === TOO_MANY_CONNECTIONS;
 }
 
-/** Whether several nodes made the same table concurrently. */
 export function isMadeByOthers(error: unknown): boolean {
   return madeByOthers.has(sqlState(error) ?? '');
 }
 
-/**
- * Whether the server takes no writes, shuts down, or is out of reach. Other connections lead to it,
- * too.
- */
+/** Whether the server takes no writes, or is gone. Other connections lead to it, too. */
 export function isServerLost(error: unknown): boolean {
   if (error instanceof StoreError || error instanceof StoreOpenError) return false;
   const code = sqlState(error);
@@ -104,7 +100,6 @@ export function isServerLost(error: unknown): boolean {
   );
 }
 
-/** Translates what a statement or a connection threw. */
 export function storeError(error: unknown): StoreError {
   if (error instanceof StoreError) return error;
   return new StoreError('unavailable', reasonIn(error), { cause: error });

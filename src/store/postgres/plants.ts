@@ -97,11 +97,7 @@ const dropped = new StoreError(
   'the database drops a plant without an error: look for a trigger on the table of plants',
 );
 
-/**
- * Inserts all plants but those that the database refuses, which it finds by halves.
- *
- * @param failure with which the statement with all plants has failed
- */
+/** Inserts all plants but those that the database refuses, which it finds by halves. */
 async function insertApart(
   query: Query,
   plants: NewPlants,
@@ -189,8 +185,8 @@ const tooMany = new StoreError(
 );
 
 /**
- * A database that refuses a plain plant, too, refuses no plant for its content. Nor does a partition
- * that refuses a plain plant with the same id.
+ * A database that refuses a plain plant, too, refuses no plant for its content. Nor does a
+ * partition that refuses a plain plant with the same id.
  */
 async function reasonsOf(
   query: Query,

@@ -111,7 +111,6 @@ export function openPool(connector: Connector, connectionsMax: number, starving?
     serve();
   }
 
-  /** A further connection can wait: others are open. */
   function pauseOpening(): void {
     clearTimeout(pause);
     const { reconnectMs, furtherMs } = limits.postgres;
@@ -157,6 +156,15 @@ export function openPool(connector: Connector, connectionsMax: number, starving?
     endPause();
   }
 
+  /** Refuses waiting work, and cuts running work. */
+  function close(): void {
+    isOpen = false;
+    clearInterval(closing);
+    starve(false);
+    for (const connection of [...idle.splice(0), ...busy]) connection.destroy();
+    serve();
+  }
+
   return {
     /**
      * Runs work on a connection of its own, and again if it has certainly changed nothing. After
@@ -172,20 +180,12 @@ export function openPool(connector: Connector, connectionsMax: number, starving?
         throw storeError(error);
       }
     },
-    /** Refuses waiting work, and cuts running work. */
-    close(): void {
-      isOpen = false;
-      clearInterval(closing);
-      starve(false);
-      for (const connection of [...idle.splice(0), ...busy]) connection.destroy();
-      serve();
-    },
+    close,
+    [Symbol.dispose]: close,
   };
 }
 
-/**
- * Retries what changed nothing. The pause grows; it is random, so two nodes do not collide again.
- */
+/** Retries what changed nothing. The pause grows; it is random, so two nodes do not collide again. */
 async function retryUndone<T>(attempt: () => Promise<T>, deadlineMs: number): Promise<T> {
   for (let tries = 1; ; tries += 1) {
     try {
@@ -203,19 +203,16 @@ async function retryUndone<T>(attempt: () => Promise<T>, deadlineMs: number): Pr
   }
 }
 
-/** Runs work on a new connection. @param callMs time for the work @throws StoreError */
+/** Runs work that acknowledges no plant on a new connection, for `callMs`. @throws StoreError */
 export async function runOnce<T>(
   location: PostgresLocation,
   callMs: number,
   work: (query: Query) => Promise<T>,
-  choices?: Parameters<typeof openConnector>[2],
+  isReader = false,
 ): Promise<T> {
-  const pool = openPool(openConnector(location, callMs, choices), 1);
-  try {
-    return await pool.run(work);
-  } finally {
-    pool.close();
-  }
+  const connector = openConnector(location, callMs, { acceptsLostCommits: true, isReader });
+  using pool = openPool(connector, 1);
+  return await pool.run(work);
 }
 
 /** Runs work on a connection, and cuts the connection at the deadline. @param onLate called then */

@@ -45,11 +45,9 @@ export const newestIndex = { name: 'plants_newest', columns: 'created_at, id' };
 const triesMax = 5;
 
 /**
- * Makes missing tables. Several nodes may do this at once, and an operator may have made some
- * tables in order to distribute them.
+ * Makes missing tables. Several nodes may do this at once, and an operator may have made some.
  *
- * @returns whether this call has made the store
- * @throws StoreOpenError
+ * @returns whether this call has made the store @throws StoreOpenError
  */
 export async function ensureSchema(query: Query): Promise<boolean> {
   let isNew = false;
@@ -170,8 +168,8 @@ const pathOption = '?options=-csearch_path%3DSCHEMA (%22Schema%22 with capital l
 const nameSchema = `name another schema with ${pathOption}`;
 
 /**
- * The first schema of the search path that exists, or else its first name. `current_schemas()` lacks
- * a schema that the role may not use.
+ * The first schema of the search path that exists, or else its first name. `current_schemas()`
+ * lacks a schema that the role may not use.
  */
 const firstOfPath = `
   SELECT name, quote_ident(current_user), quote_ident(nspname),
@@ -203,4 +201,22 @@ export async function refuseChangedTables(query: Query): Promise<void> {
     `the table ${difference.table} of the store is not as this plant-store makes it ` +
       `(${difference.says}); change it back, or copy the plants to a new store`,
   );
+}
+
+/** Bytes of plants and indexes, in all partitions, and on all machines of Citus. */
+export async function plantsBytes(query: Query): Promise<number> {
+  const size = (await isDistributed(query))
+    ? 'citus_total_relation_size'
+    : 'pg_total_relation_size';
+  const ofPartitions = `SELECT sum(${size}(relid)) FROM pg_partition_tree('plants') WHERE level > 0`;
+  const { rows } = await query(`SELECT ${size}('plants') + coalesce((${ofPartitions}), 0)`);
+  return Number(rows[0]?.[0]);
+}
+
+export async function isDistributed(query: Query): Promise<boolean | undefined> {
+  if (!query.isCitus) return undefined;
+  const { rows } = await query(
+    "SELECT 1 FROM pg_dist_partition WHERE logicalrelid = 'plants'::regclass",
+  );
+  return rows.length > 0;
 }

@@ -4,7 +4,7 @@ import { count, measuresIn, sumOf, writerLayout } from '../../threads/measures.t
 import { sharedCounter } from '../../threads/shared-counter.ts';
 import type { StoreOptions } from '../engine.ts';
 import { StoreError, StoreOpenError } from '../errors.ts';
-import { type PostgresLocation, urlWithoutPassword } from '../location.ts';
+import { type PostgresLocation, shownUrl } from '../location.ts';
 import { demandNewest } from '../schema-version.ts';
 import type { Durability, SharedStore, Store, StoreReader, StoreShare } from '../store.ts';
 import { callsOf } from '../tables/steps.ts';
@@ -16,24 +16,18 @@ import { type CreateContext, createPlants } from './plants.ts';
 import { openPool } from './pool.ts';
 import { demandStore, readerOn } from './reader.ts';
 import { rememberRefused } from './refused-plants.ts';
-import { ensureSchema, refuseChangedTables } from './schema.ts';
+import { ensureSchema, plantsBytes, refuseChangedTables } from './schema.ts';
 import {
   type DurabilitySettings,
   durabilityUnder,
   standbyNames,
   standbysDemand,
 } from './session.ts';
-import { plantsBytes } from './size.ts';
 import { runChange } from './steps.ts';
 import { testWrite } from './test-write.ts';
 import type { Query } from './transaction.ts';
 
-/**
- * A store in a database with the protocol of PostgreSQL. Each thread that joins has connections of
- * its own; no thread only writes.
- *
- * @throws StoreOpenError, StoreError
- */
+/** Each thread that joins has connections of its own. @throws StoreOpenError, StoreError */
 export async function openPostgresStore(
   location: PostgresLocation,
   options: StoreOptions,
@@ -45,7 +39,7 @@ export async function openPostgresStore(
     if (options.mayMake) isNew = await pool.run(ensureSchema);
     await pool.run(async (query) => {
       const version = await demandStore(query, location);
-      demandNewest(version, 'the store in the database', urlWithoutPassword(location));
+      demandNewest(version, 'the store in the database', shownUrl(location));
       await refuseChangedTables(query);
     });
     await pool.run((query) => forgetOldBeats(query, Date.now()));
@@ -76,7 +70,6 @@ export async function openPostgresStore(
   };
 }
 
-/** The same store on another thread. */
 export function joinPostgresStore(
   location: PostgresLocation,
   share: StoreShare,
@@ -90,7 +83,7 @@ export async function openPostgresReader(
   location: PostgresLocation,
   readMs: number,
 ): Promise<StoreReader> {
-  const connector = openConnector(location, readMs, { isReader: true });
+  const connector = openConnector(location, readMs, { acceptsLostCommits: true, isReader: true });
   const pool = openPool(connector, 1);
   try {
     await pool.run((query) => demandStore(query, location));
@@ -146,7 +139,6 @@ function connected(
   }
 
   const demandStandbys = standbysDemand(standbysMin);
-  /** Runs work that leads to a 200, or tells whether there can be one. */
   async function promised<T>(work: (query: Query) => Promise<T>): Promise<T> {
     if (standbysMin === 0) return pool.run(work);
     const { result, names } = await pool.run(async (query) => {

@@ -37,11 +37,7 @@ const plain: readonly Omit<NewPlant, 'id'>[] = [
 /** What a trigger, a collation or a type may change. */
 const unusual = { name: ' Wei\u00dfe E\u0301rle ', tag: ' Alnus' };
 
-/**
- * Tries plants in a transaction that is rolled back: plain ones and an unusual one.
- *
- * @param isThorough whether to try others that an index or a partition may refuse
- */
+/** Tries plants, and rolls back. @param isThorough also those that an index may refuse */
 export function testWrite(query: Query, isThorough: boolean): Promise<TestWrite> {
   const work = async (): Promise<TestWrite> => {
     const { id, trials } = await tryPlain(query);
@@ -62,11 +58,7 @@ export function testWrite(query: Query, isThorough: boolean): Promise<TestWrite>
   return inTransaction(query, work, 'ROLLBACK');
 }
 
-/**
- * Whether the database takes a plain plant now. Within a transaction, in which nothing stays.
- *
- * @param endMs by `performance.now()`: later, no plant is tried
- */
+/** Whether the database takes a plain plant, in a transaction. No try begins after `endMs`. */
 export async function takesPlainPlant(
   query: Query,
   endMs: number,

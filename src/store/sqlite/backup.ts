@@ -1,8 +1,8 @@
-import { closeSync, fdatasyncSync, openSync } from 'node:fs';
+import { fdatasyncSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { backup, DatabaseSync } from 'node:sqlite';
 import { shortOfSpace } from '../../disk/file-system.ts';
-import { makeFile, syncFile } from '../../disk/files.ts';
+import { makeFile, openFile, syncFile } from '../../disk/files.ts';
 import { limits } from '../../limits.ts';
 import type { FoundTriggers } from '../engine.ts';
 import { StoreError } from '../errors.ts';
@@ -31,7 +31,7 @@ export async function backUp(storePath: string, copyPath: string, onProgress: On
     const bytes = pragma(store, 'page_count') * pragma(store, 'page_size');
     const tooFull = shortOfSpace(dirname(copyPath), bytes);
     if (tooFull !== undefined) throw new StoreError('unavailable', tooFull);
-    makeFile(copyPath, 0o600);
+    makeFile(copyPath);
     await copyPages(store, copyPath, onProgress);
     store.exec('COMMIT');
     file.demandUnchanged();
@@ -45,30 +45,24 @@ export async function backUp(storePath: string, copyPath: string, onProgress: On
  * SQLite.
  */
 async function copyPages(store: DatabaseSync, copyPath: string, onProgress: OnProgress) {
-  const descriptor = openSync(copyPath, 'r+');
+  using copy = openFile(copyPath, 'r+');
   const pageBytes = pragma(store, 'page_size');
-  try {
-    await backup(store, copyPath, {
-      rate: limits.sqlite.backupStepPages,
-      progress({ totalPages, remainingPages }) {
-        fdatasyncSync(descriptor);
-        onProgress('copying', {
-          done: (totalPages - remainingPages) * pageBytes,
-          total: totalPages * pageBytes,
-          unit: 'bytes',
-        });
-      },
-    });
-  } finally {
-    closeSync(descriptor);
-  }
+  await backup(store, copyPath, {
+    rate: limits.sqlite.backupStepPages,
+    progress({ totalPages, remainingPages }) {
+      fdatasyncSync(copy.descriptor);
+      onProgress('copying', {
+        done: (totalPages - remainingPages) * pageBytes,
+        total: totalPages * pageBytes,
+        unit: 'bytes',
+      });
+    },
+  });
 }
 
 /**
- * Notes the decision of a restore in its copy of the backup, which is upgraded for that. Drops the
- * triggers on its tables, because no service starts on such a store.
- *
- * @returns the triggers
+ * Notes the decision of a restore in its copy of the backup, which is upgraded for that. Drops and
+ * returns the triggers on its tables, because no service starts on such a store.
  */
 export async function noteRestore(
   path: string,

@@ -35,7 +35,7 @@ export function openForWriting(path: string, mayMake: boolean) {
       if (!mayMake) throw noStore(path);
       // Without this, SQLite would make the file readable by everyone. SQLite gives its other files
       // the same mode.
-      makeFile(path, 0o600);
+      makeFile(path);
     }
     const { demandClosed } = demandSynced(path);
     const db = new DatabaseSync(path, { timeout: openMs });
@@ -74,9 +74,9 @@ export function openAgain(path: string): DatabaseSync {
  * The writer syncs the WAL, and waits for locks, by itself.
  *
  * Another program may make a trigger beside the service. SQLite then compiles each statement again,
- * and asks whether the statement may do what the trigger does, so it fails (`triggerFailure`). Views
- * and `WITH` are asked for in the same way, so no statement here may have them. A transaction takes
- * less than 1 µs more, because BEGIN and COMMIT are compiled each time.
+ * and asks whether the statement may do what the trigger does, so it fails (`triggerFailure`).
+ * Views and `WITH` are asked for in the same way, so no statement here may have them. A transaction
+ * takes less than 1 µs more, because BEGIN and COMMIT are compiled each time.
  */
 function prepareWrites(db: DatabaseSync): void {
   db.exec('PRAGMA synchronous = NORMAL; PRAGMA busy_timeout = 0');
@@ -112,11 +112,7 @@ export function demandNewestFile(version: number, path: string): void {
   demandNewest(version, `the store at ${path}`, urlOf(path));
 }
 
-/**
- * An empty file is no store, and is not opened: SQLite would remove the WAL of an earlier one.
- *
- * @throws if this process may not look there
- */
+/** Not for an empty file: SQLite would remove the WAL of an earlier store. @throws if hidden */
 export function isThere(path: string): boolean {
   return (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0;
 }
@@ -137,10 +133,7 @@ function urlOf(path: string): string {
   return `sqlite:${resolve(path)}`;
 }
 
-/**
- * Settings of each connection that writes, not of the file: a commit returns after the sync. On
- * macOS, fsync(2) leaves data in the cache of the drive. A thread of its own checkpoints.
- */
+/** For each connection that writes. On macOS, fsync(2) leaves data in the cache of the drive. */
 export function setDurability(db: DatabaseSync): void {
   db.exec(`PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA wal_autocheckpoint = 0;
     PRAGMA journal_size_limit = ${limits.sqlite.walBytesKept}`);
@@ -187,11 +180,7 @@ function damaged(path: string, what: string, cause?: unknown): StoreOpenError {
   );
 }
 
-/**
- * Plants and tokens can be read before the upgrade, too.
- *
- * @throws StoreOpenError if there is no store, or as `openForWriting`
- */
+/** Also before the upgrade. @throws StoreOpenError if there is no store, or as `openForWriting` */
 export function openForReading(path: string): ReadFile {
   const open = () => {
     const file = isThere(path) ? openToRead(path) : undefined;
@@ -207,11 +196,7 @@ export function triggersAt(path: string): FoundTriggers | undefined {
   return file.read((db) => triggersIn(db, path));
 }
 
-/**
- * Turns errors of SQLite and of the file system into messages for the operator.
- *
- * @param mode of access(2): the access that the caller needs
- */
+/** Turns errors into messages for the operator. @param mode of access(2), that the caller needs */
 export function opening<T>(path: string, open: () => T, mode = constants.R_OK | constants.W_OK): T {
   try {
     return open();

@@ -62,7 +62,6 @@ export function storeError(error: unknown): StoreError {
   return new StoreError(failure, message + remedy, { cause: error });
 }
 
-/** Runs a read, whose errors come as StoreError. */
 export function withStoreErrors<T>(read: () => T): T {
   try {
     return read();

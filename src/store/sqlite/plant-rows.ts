@@ -18,13 +18,10 @@ import { runSteps } from './steps.ts';
 
 /** Rows are arrays, which come fastest. An integer is a bigint. */
 export function eachRow<Row>(db: DatabaseSync, { texts, values }: Statement): Iterable<Row> {
-  const select = db.prepare(texts.join('?'));
-  select.setReadBigInts(true);
-  select.setReturnArrays(true);
+  const select = db.prepare(texts.join('?'), { readBigInts: true, returnArrays: true });
   return select.iterate(...values) as Iterable<unknown> as Iterable<Row>;
 }
 
-/** A window of plants in order of id. */
 export function windowAfter(
   db: DatabaseSync,
   place: Place | undefined,
@@ -111,7 +108,6 @@ interface PlantSource {
   readonly conditions: readonly Condition[];
 }
 
-/** Reads the plants that match, up to `limits.store.listPageChars`. */
 function readWindow(
   db: DatabaseSync,
   { limit, ...match }: PlantFilter,

@@ -19,8 +19,8 @@ import { inTransaction, lockedFor } from './write-lock.ts';
 
 /**
  * Makes sure that the disk has what the files of a store say. Call it before SQLite opens the store
- * for writing: Linux reports a failure of its own writing to one descriptor only, here to the first.
- * On other systems it does nothing.
+ * for writing: Linux reports a failure of its own writing to one descriptor only, here to the
+ * first. On other systems it does nothing.
  *
  * @param mayBeCrash also compares after a crash, which may have come before the note
  * @throws StoreOpenError
@@ -41,12 +41,7 @@ export function demandSynced(path: string, mayBeCrash = false) {
   } else if (mayBeCrash) lacked = repair(path, failed);
   return {
     isRepaired: failed.size > 0 || lacked > 0,
-    /**
-     * Call it after the last connection of this process is closed: SQLite checkpoints then, and
-     * reports no error.
-     *
-     * @throws StoreError
-     */
+    /** Call it after the last close: SQLite then checkpoints silently. @throws StoreError */
     async demandClosed(): Promise<void> {
       if (store === undefined) return;
       await syncPart('store', store).catch((error) => {
@@ -176,7 +171,6 @@ function* wholeFile(): Generator<Range> {
   for (let at = 0; ; at += limits.disk.chunkBytes) yield [at, limits.disk.chunkBytes];
 }
 
-/** Where the pages of the WAL are in the store. */
 function* rangesOf({ pages, pageBytes }: Frames): Generator<Range> {
   const bytes = Math.max(pageBytes, blockBytes);
   const places = pages.map((page) => Math.floor(((page - 1) * pageBytes) / bytes) * bytes);
@@ -184,9 +178,9 @@ function* rangesOf({ pages, pageBytes }: Frames): Generator<Range> {
 }
 
 /**
- * Makes the disk hold what a file says. O_DIRECT reads from and writes to the disk itself (open(2)).
- * On ext4, a page whose first write has failed is not on the disk even after it was written again,
- * and synced, in the usual way.
+ * Makes the disk hold what a file says. O_DIRECT reads from and writes to the disk itself
+ * (open(2)). On ext4, a page whose first write has failed is not on the disk even after it was
+ * written again, and synced, in the usual way.
  *
  * @param ranges ascending
  * @param correct changes what was read from the file

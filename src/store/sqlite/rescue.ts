@@ -145,20 +145,16 @@ function freeName(path: string): string {
 /** @returns false if `path` exists, which is left as it is */
 function copyTo(path: string, descriptor: number, deadlineMs: number): boolean {
   const chunk = Buffer.allocUnsafe(limits.sqlite.rescueChunkBytes);
-  return createFileDurably(
-    path,
-    (copy) => {
-      for (let position = 0; ; ) {
-        if (performance.now() > deadlineMs)
-          throw new Error(`the copy takes longer than ${intervalText(limits.sqlite.rescueMs)}`);
-        const bytes = readSync(descriptor, chunk, 0, chunk.length, position);
-        if (bytes === 0) return;
-        writeFileSync(copy, chunk.subarray(0, bytes));
-        position += bytes;
-      }
-    },
-    0o600,
-  );
+  return createFileDurably(path, (copy) => {
+    for (let position = 0; ; ) {
+      if (performance.now() > deadlineMs)
+        throw new Error(`the copy takes longer than ${intervalText(limits.sqlite.rescueMs)}`);
+      const bytes = readSync(descriptor, chunk, 0, chunk.length, position);
+      if (bytes === 0) return;
+      writeFileSync(copy, chunk.subarray(0, bytes));
+      position += bytes;
+    }
+  });
 }
 
 function deviceOf(folder: string): number | undefined {

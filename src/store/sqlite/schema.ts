@@ -85,10 +85,9 @@ export function makeTables(db: DatabaseSync): void {
 }
 
 /**
- * Compares the tables and indexes with those of this program. Other tables may stand beside them.
- * The tables of an earlier version are compared after their upgrade.
+ * Compares the tables and indexes with those of this program, but for those of an earlier version.
  *
- * @returns a clause that names each difference; undefined if the schema is right
+ * @returns a clause that names each difference
  */
 export function schemaFaultOf(db: DatabaseSync): string | undefined {
   const id = pragma(db, 'application_id');
@@ -101,9 +100,7 @@ export function schemaFaultOf(db: DatabaseSync): string | undefined {
   return wrong.length === 0 ? undefined : wrong.join(', ');
 }
 
-/**
- * @throws StoreOpenError if the tables differ from those of the store's version, or have triggers
- */
+/** @throws StoreOpenError if the tables differ from those of their version, or have triggers */
 export function refuseSchemaFault(db: DatabaseSync, path: string): void {
   const fault = schemaFaultOf(db);
   if (fault !== undefined)
@@ -120,10 +117,7 @@ export function refuseTriggers(db: DatabaseSync, path: string): void {
   if (found) throw new StoreOpenError(`the store at ${path} has ${found.says}; ${found.remedy}`);
 }
 
-/**
- * The triggers on the tables of a store: the program has none, so somebody else has made them.
- * Tables of others may have triggers.
- */
+/** The triggers on the tables of a store, which others have made. */
 export function triggersIn(db: DatabaseSync, path: string): FoundTriggers | undefined {
   // The table stands there as the trigger spells it.
   const names = [...tables.matchAll(/TABLE IF NOT EXISTS (\w+)/g)].map(([, name]) => `'${name}'`);
@@ -162,11 +156,7 @@ function ownSchema(): Map<string, string> {
   return schemaOf(db);
 }
 
-/**
- * 0 for an empty file.
- *
- * @throws StoreOpenError for an unknown schema, or a file of another program
- */
+/** 0 for an empty file. @throws StoreOpenError for an unknown schema, or a foreign file */
 export function schemaVersionOf(db: DatabaseSync, path: string): number {
   const id = pragma(db, 'application_id');
   const version = pragma(db, 'user_version');

@@ -13,7 +13,6 @@ const [unnotedCell, cellCount] = [11, 12];
 const reasonBytesMax = 1_000;
 const reasonAt = cellCount * Int32Array.BYTES_PER_ELEMENT;
 
-/** The longest time of a timer. */
 const forever = 2 ** 31 - 1;
 
 const walIsFull =
@@ -80,7 +79,6 @@ export function sharedWritesIn(memory: SharedArrayBuffer) {
     numberCommit: () => (Atomics.add(cells, committedCell, 1) + 1) | 0,
     /** Whether no thread waits for the lock, to commit and then sync for all. */
     isLast: () => Atomics.load(cells, comingCell) === 0,
-    /** The number of the last commit. */
     lastCommit: () => Atomics.load(cells, committedCell),
     /** @param commit the last one that is on disk: it was the last before the sync began */
     noteSynced(commit: number): void {
@@ -105,10 +103,7 @@ export function sharedWritesIn(memory: SharedArrayBuffer) {
       return isSynced();
     },
     fail,
-    /**
-     * Fails the store after a failed sync, and leaves a note. If that fails, too, tries again on this
-     * thread until `noted` resolves.
-     */
+    /** Fails the store, and leaves a note: if that fails, again until `noted` resolves. */
     failSync(error: StoreError, path: string, failed: readonly Part[]): void {
       if (!canNote(path, failed)) {
         Atomics.store(cells, unnotedCell, 1);

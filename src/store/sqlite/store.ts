@@ -174,7 +174,6 @@ function onThread(store: Store, thread: () => StoreThread | undefined): Partial<
   return Object.fromEntries(calls);
 }
 
-/** The same store on another thread. @throws StoreOpenError */
 export function joinSqliteStore(path: string, share: StoreShare, lockMs: number): Store {
   return storeOn(path, openAgain(path), share, lockMs);
 }
@@ -223,7 +222,6 @@ export function storeOn(
   };
 }
 
-/** Pages that a change of a small table may write. */
 const smallPages = 4;
 
 function once(close: () => Promise<void>): () => Promise<void> {

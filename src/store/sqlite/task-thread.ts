@@ -46,12 +46,7 @@ async function perform({ task, path, copyPath }: Task, onProgress: OnProgress) {
   );
 }
 
-/**
- * Inspects a store at one moment, also while a service writes, or any other file. Reads more than a
- * million plants a second.
- *
- * @throws what `open` throws; StoreError
- */
+/** Reads more than a million plants a second. @throws what `open` throws; StoreError */
 async function inspectFile(
   path: string,
   open: () => ReadFile,

@@ -13,11 +13,7 @@ export type Report =
   | { readonly done: unknown }
   | { readonly failure: string };
 
-/**
- * Runs a task on a thread of its own, so that this thread still hears signals.
- *
- * @throws StoreError
- */
+/** On a thread of its own: so this thread still hears signals. @throws StoreError */
 export function runTask<T>(task: Task, onProgress: OnProgress = () => undefined): Promise<T> {
   const thread = startThread('task-thread', { workerData: task });
   return new Promise((resolve, reject) => {

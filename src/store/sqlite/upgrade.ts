@@ -23,8 +23,7 @@ export async function outdatedSchemaOfSqlite(path: string): Promise<number | und
 }
 
 /**
- * Upgrades a store of an earlier release in one transaction. A running service of that version goes
- * on: its tables get columns, and keep their own.
+ * Upgrades a store of an earlier release in one transaction. A service of that version goes on.
  *
  * @throws StoreOpenError, StoreError
  */

@@ -5,11 +5,9 @@ import { StoreError } from '../errors.ts';
 import { SQLITE_BUSY, sqliteCode } from './errors.ts';
 
 /**
- * Runs `change` in a transaction, or rolls it back and throws. With `synchronous=FULL`, the
- * transaction is durable on return.
- *
- * Tries every millisecond: SQLite's busy handler backs off to 100 ms, and may never meet the short
- * gaps of a writer under full load.
+ * Runs `change` in a transaction, or rolls it back. With `synchronous=FULL`, it is durable on
+ * return. Tries every millisecond: SQLite's busy handler backs off to 100 ms, and may never meet
+ * the short gaps of a writer under full load.
  */
 export function inTransaction<T>(db: DatabaseSync, lockMs: number, change: () => T): T {
   retryWhileBusy(
@@ -67,15 +65,9 @@ export function retryWhileBusy<T>(lockMs: number, work: () => T, locked?: () => 
 
 const pause = new Int32Array(new SharedArrayBuffer(4));
 
-/**
- * Locks an empty file against other processes, until disposal or the end of this process. The file
- * stays.
- *
- * @returns undefined if another process has the lock
- * @throws errors of SQLite and the file system
- */
+/** Locks an empty file until disposal. @returns undefined if another process has the lock */
 export function tryLockFile(path: string): Disposable | undefined {
-  makeFile(path, 0o600);
+  makeFile(path);
   const db = new DatabaseSync(path);
   try {
     db.exec('BEGIN EXCLUSIVE');

@@ -84,10 +84,8 @@ export function openWriter(
 
   /**
    * Under the lock, so that no thread writes after a failed sync. Only if a thread stands still,
-   * another one writes or syncs meanwhile.
-   *
-   * The commits count as synced when the files have been seen in their places after the sync. Until
-   * `untilMs`, their threads sync and look again.
+   * another one writes or syncs meanwhile. Commits count as synced when the files have been seen in
+   * their places after the sync; until `untilMs`, their threads sync and look again.
    *
    * @throws StoreError
    */

@@ -1,10 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { type Steps, sql } from './steps.ts';
 
-/**
- * What tells a store from all others: random, made with its tables, and kept by its backups and
- * copies.
- */
+/** Tells a store from all others. Its backups and copies keep it. */
 export interface StoreIdentity {
   /** 128 bits in hex. */
   readonly identity: string;

@@ -61,12 +61,7 @@ function isPart(part: Value | undefined | Statement): part is Statement {
   return typeof part === 'object' && part !== null && 'texts' in part;
 }
 
-/**
- * Runs a statement for many rows, up to `limits.store.statementRows` at a time.
- *
- * @param statementFor the statement around the rows, such as `(1, 2), (3, 4)`
- * @param all the values of each row
- */
+/** Up to `limits.store.statementRows` at a time. @param statementFor gets `(1, 2), (3, 4)` */
 export function* runForAll(
   statementFor: (rows: Statement) => Statement,
   all: readonly Statement[],

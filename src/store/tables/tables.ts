@@ -83,7 +83,6 @@ export const changes = {
     return (yield sql`DELETE FROM sessions WHERE hash = ${hash}`).changes === 1;
   },
 
-  /** Ends all sessions of a token or a subject. */
   *removeSessionsOf(tokenId: number): Steps<void> {
     yield sql`DELETE FROM sessions WHERE token_id = ${tokenId}`;
   },

@@ -30,12 +30,7 @@ export function isLive(nowMs: number): Statement {
 const isToken = sql`role <> 'subject'`;
 const isNotRevoked = sql`revoked_at IS NULL AND ${isToken}`;
 
-/**
- * Condition: whether a use at this time is later than the last one. A last use in the future is of
- * a clock that was ahead.
- *
- * @param at in milliseconds since the epoch
- */
+/** Condition: later than the last use. A use in the future is of a clock that was ahead. */
 function isLaterUse(at: Statement): Statement {
   const apart = raw(`${limits.store.clocksApartMs}`);
   return sql`NOT coalesce(last_used_at BETWEEN ${at} AND ${at} + ${apart}, FALSE)`;

@@ -41,10 +41,7 @@ export interface TokenRecord {
   readonly lastUsedAtMs: number | undefined;
   /** Undefined: as many creates as the service takes. */
   readonly rate: Rate | undefined;
-  /**
-   * Who made the secret, and who revoked it (`actorText`). Undefined for a subject, and for what an
-   * earlier version did.
-   */
+  /** Who made and revoked it (`actorText`). Undefined for a subject, and in earlier versions. */
   readonly createdBy: string | undefined;
   readonly revokedBy: string | undefined;
 }
@@ -66,10 +63,7 @@ export interface TokenRotation {
   readonly by?: string | undefined;
 }
 
-/**
- * `not in force`: no token of this name is. With a time: the secret before the last rotation is
- * in force until then.
- */
+/** With a time: the secret before the last rotation is in force until then. */
 export type RefusedRotation = 'not in force' | 'too many' | { readonly inForceUntilMs: number };
 
 export interface RotatedToken {
@@ -83,8 +77,8 @@ export interface Subject extends Pick<TokenRecord, 'name' | 'hash'> {
 }
 
 /**
- * One subject more than `subjectsMax` makes the store forget the hundredth that was unused for the
- * longest time. Those that were used within `subjectIdleMs` stay, and may go beyond the bound.
+ * Beyond `subjectsMax`, the store forgets the hundredth of the subjects that was unused for
+ * longest, but none that was used within `subjectIdleMs`.
  */
 export type SubjectBounds = Readonly<Record<'subjectsMax' | 'subjectIdleMs', number>>;
 

@@ -3,16 +3,13 @@ import { type JsonValue, readJson } from '../../contract/json.ts';
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** A token, taken apart. Nothing of it has been verified. */
+/** Nothing of it has been verified. */
 export interface Jwt {
   readonly header: Members;
   readonly claims: Members;
 }
 
-/**
- * Whether a token has the form of a signed JWT (RFC 7515 §7.1), also with the padding that makes
- * `readJwt` refuse it. No token of the store has dots.
- */
+/** The form of a signed JWT (RFC 7515 §7.1), also padded. No token of the store has dots. */
 export function isJwt(token: string): boolean {
   return /^[\w-]+\.[\w-]+\.[\w-]*=*$/.test(token);
 }
@@ -20,9 +17,8 @@ export function isJwt(token: string): boolean {
 const partNames = ['header', 'payload', 'signature'];
 
 /**
- * Takes a token apart, if there is one way to read it, and no other way to spell it.
+ * Takes apart a token that satisfies `isJwt`, if there is one way to read and to spell it.
  *
- * @param token satisfies `isJwt`
  * @returns the end of "the token is refused: " for any other token
  */
 export function readJwt(token: string): Jwt | string {

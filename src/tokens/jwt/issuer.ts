@@ -8,12 +8,7 @@ export class IssuerError extends Error {
   override readonly name = 'IssuerError';
 }
 
-/**
- * Reads the metadata of an issuer (OpenID Connect Discovery 1.0 §4, or RFC 8414 §3), and then its
- * keys (RFC 7517 §5), within `limits.jwt.fetchMs`.
- *
- * @throws IssuerError
- */
+/** OpenID Connect Discovery 1.0 §4, or RFC 8414 §3, then RFC 7517 §5. @throws IssuerError */
 export async function fetchKeys(issuer: string): Promise<JSONWebKeySet> {
   const signal = AbortSignal.timeout(limits.jwt.fetchMs);
   const metadata = await readMetadata(issuer, signal);

@@ -10,7 +10,7 @@ import { recordUses } from '../token-use.ts';
 import { isJwt, readJwt } from './compact-jwt.ts';
 import { type IssuerKeys, type KeysLog, openIssuerKeys } from './issuer-keys.ts';
 import { type CheckedClaims, checkClaims, expiryFault, type JwtRules } from './rules.ts';
-import { rememberVerified, type Subject } from './verified-tokens.ts';
+import { type KnownSubject, rememberVerified } from './verified-tokens.ts';
 
 export interface JwtAccessOptions {
   readonly store: TableWriter;
@@ -20,12 +20,7 @@ export interface JwtAccessOptions {
   readonly newTally: NewTally;
 }
 
-/**
- * Opaque tokens and JWTs side by side. The form of a token tells which it is, and so neither side
- * refuses a token of the other.
- *
- * @param fixedToken of any form: an opaque token also if it looks like a JWT
- */
+/** The form of a token tells its side. @param fixedToken is opaque also if it looks like a JWT */
 export function withJwts(opaque: Access, jwts: Access, fixedToken = ''): Access {
   const fixed = isJwt(fixedToken) ? hashToken(fixedToken) : undefined;
   const isFixed = (token: string) =>
@@ -61,19 +56,19 @@ export function openJwtAccess(options: JwtAccessOptions) {
       : undefined;
   }
 
-  async function subjectNamed(name: string): Promise<Subject> {
+  async function subjectNamed(name: string): Promise<KnownSubject> {
     const atMs = now();
     const known = verified.subject(name);
     if (known !== undefined && atMs < known.untilMs) return known;
     const id = await store.ensureSubject({ name, hash: hashToken(name), atMs }, limits.jwt);
     const tally = options.newTally(id, name);
-    const caller: Caller = { id, name, role: 'create', rate: rules.rate, bucket: id, tally };
+    const caller: Caller = { id, name, role: 'create', rate: rules.rate, account: id, tally };
     const subject = { caller, untilMs: atMs + limits.jwt.subjectIdleMs / 2 };
     verified.addSubject(subject);
     return subject;
   }
 
-  async function subjectOf({ issuer, sub }: CheckedClaims): Promise<Subject | Refusal> {
+  async function subjectOf({ issuer, sub }: CheckedClaims): Promise<KnownSubject | Refusal> {
     try {
       return await subjectNamed(`${issuer} ${sub}`);
     } catch (error) {

@@ -30,8 +30,7 @@ export interface CheckedClaims {
 /**
  * Every check but that of the signature (RFC 7519 §4.1, RFC 8725 §3, RFC 9068 §4).
  *
- * @returns for a token that breaks a rule, the end of "the token is refused: ", which repeats no
- * secret
+ * @returns for another token, the end of "the token is refused: ", which repeats no secret
  */
 export function checkClaims(
   { header: { alg, typ, crit }, claims }: Jwt,
@@ -57,7 +56,7 @@ export function checkClaims(
 }
 
 const typeNames: Readonly<Record<JwtRules['type'], string>> = {
-  'at+jwt': 'at+jwt, that of an access token',
+  'at+jwt': 'at+jwt, the type of an access token',
   jwt: 'at+jwt or JWT',
 };
 

@@ -122,6 +122,7 @@ test('connections to PostgreSQL', async (t) => {
       const connector = openConnector(
         locationOf(`postgres://postgres@127.0.0.1:${silent},${here}/postgres`),
         2_000,
+        { acceptsLostCommits: true },
       );
       for (const _ of [1, 2]) (await connector.connect()).destroy();
       assert.equal(asked, 1);
@@ -149,6 +150,7 @@ for (const [what, [sslmode, onConnection, says]] of Object.entries(oddAnswers)) 
     const connector = openConnector(
       locationOf(`postgres://ada:secret@127.0.0.1:${port}/plants?sslmode=${sslmode}`),
       300,
+      { acceptsLostCommits: true },
     );
     await assert.rejects(connector.connect(), (error: Error) => {
       // It tells doctor whether a server has answered.

@@ -27,7 +27,7 @@ async function databaseOf(role: string, connectionsMax: number): Promise<URL> {
 }
 
 function poolOn(t: TestContext, url: string): Pool {
-  const pool = openPool(openConnector(locationOf(url), withinMs), 2);
+  const pool = openPool(openConnector(locationOf(url), withinMs, { acceptsLostCommits: true }), 2);
   t.after(() => pool.close());
   return pool;
 }
