@@ -13,7 +13,7 @@ const tokenOf = (name: string, index: number) => `${name}.${index}.`.padEnd(800,
 
 function addSubject(to: ReturnType<typeof rememberVerified>, name: string, tokens: number) {
   const tally = new Tally(1, name, []);
-  const caller = { id: 1, name, role: 'create', rate: undefined, bucket: 1, tally } as const;
+  const caller = { id: 1, name, role: 'create', rate: undefined, account: 1, tally } as const;
   // A number with a fraction takes memory of its own, as a time of the clock does.
   const untilMs = Date.now() + 0.5;
   to.addSubject({ caller, untilMs });
