@@ -94,8 +94,7 @@ async function restoreFile(
       // The operator means this state, also if later backups have more plants.
       const restored = sqliteEngine(fileLocation(copy));
       const triggers = await restored.noteRestore(Date.now(), figures.digest);
-      if (triggers)
-        terminal.note(`The backup has ${triggers.says}. The restored store is without.`);
+      if (triggers) terminal.note(`The backup has ${triggers.says}. The restored store has none.`);
       const replaced = await freeName(path);
       return { figures, replaced, wasThere: store.replaceBy(copy, replaced) };
     },

@@ -42,8 +42,8 @@ function certificateIn(
   if (!certificate.checkPrivateKey(key))
     throw new CommandError(
       chain.some((other) => other.checkPrivateKey(key))
-        ? `the first certificate in ${files.certificate} is not the one of the key; put the ` +
-            'certificate of the key first, and those of its issuers behind it'
+        ? `the first certificate in ${files.certificate} does not belong to the key; put the ` +
+            'certificate of the key first, and then the certificates of its issuers'
         : `the key in ${files.key} is not the key of ${files.certificate}`,
     );
   const { validFromDate, validToDate } = certificate;

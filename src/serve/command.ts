@@ -164,7 +164,7 @@ async function demandStore(values: ServeValues, log: Log): Promise<void> {
   // Only backups are traces of an earlier store in a database.
   if (file === undefined && choice === 'auto' && backups === undefined) return;
   if (await isThere()) {
-    const says = '--new-store yes is set, and would make a lost store again; take the setting away';
+    const says = '--new-store yes is set, and would make a lost store again; remove the setting';
     if (choice === 'yes') log.warn({}, says);
     return;
   }

@@ -327,7 +327,7 @@ test('a trigger makes no backup unsound: verify tells it, and restore leaves it 
 
   assert.match(
     restored.stderr,
-    RegExp(`The backup has ${names}, ${does}\\. The restored store is without\\.`),
+    RegExp(`The backup has ${names}, ${does}\\. The restored store has none\\.`),
   );
   using db = new DatabaseSync(other);
   const left = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'trigger'").all();

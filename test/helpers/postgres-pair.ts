@@ -1,10 +1,4 @@
-import { until } from './pause.ts';
-import {
-  type PostgresDatabases,
-  type PostgresServer,
-  startPostgres,
-  startStandby,
-} from './postgres.ts';
+import { type PostgresServer, startPostgres, startStandby, untilRow } from './postgres.ts';
 import type { Owner } from './program.ts';
 
 /** A primary, and a standby that each of its commits waits for. */
@@ -38,12 +32,4 @@ export async function waitForStandby(primary: PostgresServer): Promise<void> {
 /** Each session takes it in before its next statement. */
 export async function setStandbys(primary: PostgresServer, names: '' | '*'): Promise<void> {
   await primary.set('synchronous_standby_names', names);
-}
-
-/** Asks again and again until there is a row. */
-export async function untilRow(server: PostgresDatabases, query: string): Promise<void> {
-  await until(
-    () => server.query(query),
-    (rows) => rows.length > 0,
-  );
 }

@@ -248,6 +248,18 @@ async function serverIn(
   };
 }
 
+/** Asks again and again until there is a row. */
+export async function untilRow(
+  server: PostgresDatabases,
+  text: string,
+  database?: string,
+): Promise<void> {
+  await until(
+    () => server.query(text, database),
+    (rows) => rows.length > 0,
+  );
+}
+
 /** The name of the database that a URL of `makeDatabase` leads to. */
 export function nameOfDatabase(url: string): string {
   return new URL(url).pathname.slice(1);

@@ -170,7 +170,7 @@ test('a start with files that do not fit is an error that names the file', async
     ],
     [
       flagsFor({ ...files, certificate: reversed }),
-      /the first certificate in .*reversed\.pem is not the one of the key; put the certificate of/,
+      /the first certificate in .*reversed\.pem does not belong to the key; put the certificate of/,
     ],
     [flagsFor({ ...files, certificate: missing }), /cannot read .*missing\.pem \(ENOENT/],
     [

@@ -4,7 +4,7 @@ import { count, measuresIn, sumOf, writerLayout } from '../../threads/measures.t
 import { sharedCounter } from '../../threads/shared-counter.ts';
 import type { StoreOptions } from '../engine.ts';
 import { StoreError, StoreOpenError } from '../errors.ts';
-import { type PostgresLocation, urlWithoutPassword } from '../location.ts';
+import { type PostgresLocation, shownUrl } from '../location.ts';
 import { demandNewest } from '../schema-version.ts';
 import type { Durability, SharedStore, Store, StoreReader, StoreShare } from '../store.ts';
 import { callsOf } from '../tables/steps.ts';
@@ -40,7 +40,7 @@ export async function openPostgresStore(
     if (options.mayMake) isNew = await pool.run(ensureSchema);
     await pool.run(async (query) => {
       const version = await demandStore(query, location);
-      demandNewest(version, 'the store in the database', urlWithoutPassword(location));
+      demandNewest(version, 'the store in the database', shownUrl(location));
       await refuseChangedTables(query);
     });
     await pool.run((query) => forgetOldBeats(query, Date.now()));

@@ -23,6 +23,7 @@ const args = [...oneThread, '--commit-timeout', '2s'];
 
 /** The torture of the history has the others. Each lasts long enough for every deadline to be met. */
 const tried = [
+  'the database is killed',
   'the database stands still',
   'everything between the nodes and the database is lost',
   'a node is killed, and another takes its place',

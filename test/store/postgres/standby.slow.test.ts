@@ -7,9 +7,9 @@ import type { LinkedFinding, Readiness } from '../../../src/ops/contract.ts';
 import { engineOf } from '../../../src/store/engines.ts';
 import { ask, signIn } from '../../helpers/operators.ts';
 import { pause } from '../../helpers/pause.ts';
-import { nameOfDatabase, sendTo } from '../../helpers/postgres.ts';
+import { nameOfDatabase, sendTo, untilRow } from '../../helpers/postgres.ts';
 import { connectTo, locationOf, makeStore, withinMs } from '../../helpers/postgres-connection.ts';
-import { setStandbys, startPair, untilRow } from '../../helpers/postgres-pair.ts';
+import { setStandbys, startPair } from '../../helpers/postgres-pair.ts';
 import {
   create,
   createdAtLast,

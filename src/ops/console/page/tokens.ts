@@ -63,7 +63,7 @@ export function Tokens({ store, state: { tokens } }: PageProps) {
     h(
       'p',
       { class: 'quiet' },
-      'New plants and refusals are those of this service since its start, ',
+      'New plants and refusals count since the start of this service, ',
       h(Distance, { time: since }),
       '.',
       leftOut > 0 && ` ${numberText(leftOut)} older expired and revoked tokens are not shown.`,
