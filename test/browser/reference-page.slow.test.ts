@@ -123,7 +123,10 @@ describe('the reference page', { skip: withoutChromium() }, () => {
     await page.getByRole('button', { name: 'Copy' }).click();
     // A page has no clipboard while another page of the browser is in front.
     await page.getByText(/^Copied\.|^Selected: press/).waitFor();
-    assert.match(await page.evaluate('getSelection().toString()'), /^curl .*"id":9007199254740997,/s);
+    assert.match(
+      await page.evaluate('getSelection().toString()'),
+      /^curl .*"id":9007199254740997,/s,
+    );
   });
 
   test('it can be used with the keyboard alone', async (t) => {
