@@ -1,4 +1,6 @@
 import { X509Certificate } from 'node:crypto';
+import { constants } from 'node:fs';
+import { resolve } from 'node:path';
 import { getCACertificates, rootCertificates } from 'node:tls';
 import { earlierStore } from '../backup/earlier-store.ts';
 import { CommandError, command, type Terminal } from '../cli/command.ts';
@@ -14,7 +16,7 @@ import { StoreError, StoreOpenError } from '../store/errors.ts';
 import { fetchKeys, IssuerError } from '../tokens/jwt/issuer.ts';
 import { checkPostgres } from './postgres.ts';
 import { checkSqlite } from './sqlite.ts';
-import { error, named, ok, warning } from './start.ts';
+import { error, isAllowed, named, ok, warning } from './start.ts';
 
 export const doctor = command({
   positionals: [],
@@ -39,6 +41,7 @@ export const doctor = command({
     const lost = await lostStore(values);
     const findings = [
       ...ofStore.map((finding) => (finding.name === 'schema' ? (lost ?? finding) : finding)),
+      ...named({ backups: folderOfBackups(values['backup-to']) }),
       ...(await certificateFindings(values)),
       ...ofIssuers.map((finding) => ({ name: 'issuer', ...finding })),
     ];
@@ -64,6 +67,19 @@ async function lostStore({
   }
   const found = await earlierStore(store, backups);
   return found && { name: 'schema', ...error(found.says, found.remedy) };
+}
+
+/** A service starts without the folder: creates must not wait for the disk of the backups. */
+function folderOfBackups(folder: string | undefined): Finding | undefined {
+  if (folder === undefined) return undefined;
+  const path = resolve(folder);
+  const found = `backups go to ${path}`;
+  return isAllowed(path, constants.W_OK | constants.X_OK)
+    ? ok(found)
+    : error(
+        `${found}, which is no folder that this user can write to`,
+        'make the folder, mount its disk, or give it to the user',
+      );
 }
 
 const styles = { ok: undefined, warning: 'warning', error: 'bad' } as const;
