@@ -1,6 +1,6 @@
 const minuteMs = 60_000;
-const hourMs = 60 * minuteMs;
-const dayMs = 24 * hourMs;
+export const hourMs = 60 * minuteMs;
+export const dayMs = 24 * hourMs;
 const sizeUnits = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
 
 /**

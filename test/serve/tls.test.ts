@@ -236,7 +236,7 @@ test('doctor knows the certificates', async () => {
   assert.match(await examine(...flagsFor(past)), /"error","says":".*has expired at/);
 });
 
-/** A service that has little patience, and a key that all users can read. */
+/** A service that has little patience, and on both ports a key that all users can read. */
 const openFiles = authority && certificateFor('open');
 if (openFiles) chmodSync(openFiles.key, 0o644);
 const hasty =
@@ -244,7 +244,7 @@ const hasty =
     ? await startServer(
         { after },
         await storePath({ after }),
-        [...oneThread, ...flagsFor(openFiles)],
+        [...oneThread, ...flagsFor(openFiles), ...flagsFor(openFiles, 'ops-')],
         withLimits({ ...impatient, tls: { readAgainMs: 10 } }),
       )
     : undefined;

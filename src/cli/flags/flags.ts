@@ -294,7 +294,7 @@ export const flags = {
     },
   ),
   overwrite: toggle({
-    help: 'replace the file of an export, or a store with plants, which gets another name',
+    help: 'replace an existing file, or a store that holds plants; the old store gets another name',
     helpIn: {
       export: 'replace an existing file',
       restore: 'replace a store that holds plants; the old store gets another name',
@@ -302,7 +302,7 @@ export const flags = {
     need: 'For an export to one file every night, or a restore in place of a broken store.',
   }),
   keep: optional('RULES', retention, {
-    help: 'backups to keep: 24h:1h,30d:1d keeps one an hour for 24 hours, and one a day for 30 days',
+    help: 'backups to keep: 24h:1h,30d:1d keeps one backup an hour for 24 hours, and one a day for 30 days',
     need: 'For a folder that must not fill up.',
   }),
   format: optional(formatNames.join('|'), oneOf(formatNames), {

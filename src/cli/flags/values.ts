@@ -1,6 +1,6 @@
 import { isSafeUrl } from '../../hosts.ts';
 import { limits } from '../../limits.ts';
-import { unitsPerDay } from '../../quantity-text.ts';
+import { dayMs, hourMs, unitsPerDay } from '../../quantity-text.ts';
 import type { Rate } from '../../store/tables/tokens.ts';
 
 /** A mistake on the command line or in the environment. The message says what and the way out. */
@@ -133,12 +133,11 @@ export function rate(value: string): Rate {
   );
 }
 
-const dayMs = 86_400_000;
 const unitsMs = {
   ms: 1,
   s: 1_000,
   m: 60_000,
-  h: 3_600_000,
+  h: hourMs,
   d: dayMs,
   w: 7 * dayMs,
   y: 365 * dayMs,
@@ -211,8 +210,8 @@ export function retention(value: string): Retention {
       : [];
     if (everyMs > 0 && everyMs <= withinMs) return { withinMs, everyMs, text };
     throw new UsageError(
-      'must be time spans with an interval each, such as 24h:1h,30d:1d,1y:1w: for 24 hours ' +
-        'a backup an hour, for 30 days a backup a day, for a year a backup a week',
+      'must be time spans with an interval each: 24h:1h,30d:1d,1y:1w keeps one backup an hour for ' +
+        '24 hours, one a day for 30 days, and one a week for a year',
     );
   });
 }

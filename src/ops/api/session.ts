@@ -1,4 +1,5 @@
 import { limits } from '../../limits.ts';
+import { dayMs } from '../../quantity-text.ts';
 import { rateLimiterIn, rateLimitMemory } from '../../tokens/rate-limit.ts';
 import type { Sessions } from '../../tokens/sessions.ts';
 import { type Answer, fieldOf, type Handler, type OperatorRequest } from '../answer.ts';
@@ -35,7 +36,7 @@ const linkSeconds = limits.access.signInLinkMs / 1_000;
  * guessing: a token has 256 random bits.
  */
 const guessRate = {
-  perDay: 86_400_000 / limits.ops.guessEveryMs,
+  perDay: dayMs / limits.ops.guessEveryMs,
   burst: limits.ops.guessesAtOnce,
 };
 

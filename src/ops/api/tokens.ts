@@ -1,6 +1,6 @@
 import { rate as parseRate, UsageError } from '../../cli/flags/values.ts';
 import { limits } from '../../limits.ts';
-import { isoTime } from '../../quantity-text.ts';
+import { dayMs, hourMs, isoTime } from '../../quantity-text.ts';
 import type { TableReader, TableWriter } from '../../store/tables/tables.ts';
 import { type Rate, type Role, roles, type TokenRecord } from '../../store/tables/tokens.ts';
 import {
@@ -27,9 +27,6 @@ import type {
 import { refusedIn, type TokenFigures, type TokenFigureTable } from '../token-figures.ts';
 import { answerJson, noContent, refuse, type Unchecked, withJson } from './json.ts';
 import type { OperatorLog, SessionRequest } from './session.ts';
-
-const dayMs = 86_400_000;
-const hourMs = 3_600_000;
 
 export interface TokenSources {
   readonly store: TableReader & TableWriter;

@@ -1,5 +1,6 @@
 import { problemNames, problems } from '../../contract/problems.ts';
 import { version } from '../../program.ts';
+import { dayMs } from '../../quantity-text.ts';
 import type { SharedStore } from '../../store/store.ts';
 import type { BackupRecord } from '../../store/tables/tables.ts';
 import type { TokenRecord } from '../../store/tables/tokens.ts';
@@ -127,8 +128,6 @@ type Value = number | boolean | undefined | readonly Line[];
 
 type Values = Partial<Readonly<Record<keyof typeof help, Value>>>;
 
-const inUseMs = 24 * 3_600_000;
-
 /** prometheus.io/docs/instrumenting/exposition_formats */
 export async function metricsText(sources: MetricSources): Promise<string> {
   const [ofStore, liveTokens] = await Promise.all([
@@ -251,7 +250,7 @@ async function storeValues({ store, ...sources }: MetricSources): Promise<Values
     sources.health.check(),
     bestEffort(sources.sizes()),
     bestEffort(sources.lastBackup()),
-    bestEffort(store.countTokens(nowMs, nowMs - inUseMs)),
+    bestEffort(store.countTokens(nowMs, nowMs - dayMs)),
     bestEffort(store.identity()),
   ]);
   const plants = sources.plants();

@@ -16,14 +16,13 @@ import { type CreateContext, createPlants } from './plants.ts';
 import { openPool } from './pool.ts';
 import { demandStore, readerOn } from './reader.ts';
 import { rememberRefused } from './refused-plants.ts';
-import { ensureSchema, refuseChangedTables } from './schema.ts';
+import { ensureSchema, plantsBytes, refuseChangedTables } from './schema.ts';
 import {
   type DurabilitySettings,
   durabilityUnder,
   standbyNames,
   standbysDemand,
 } from './session.ts';
-import { plantsBytes } from './size.ts';
 import { runChange } from './steps.ts';
 import { testWrite } from './test-write.ts';
 import type { Query } from './transaction.ts';
