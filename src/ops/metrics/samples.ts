@@ -9,6 +9,7 @@ import {
   since,
   sumOf,
 } from '../../threads/measures.ts';
+import { type Outcome, outcomes } from '../../tokens/tally.ts';
 import type { Overview, Sample } from '../contract.ts';
 
 type HttpThreads = readonly Measures<typeof httpThreadLayout>[];
@@ -22,9 +23,6 @@ export interface SampleSources {
 export type Samples = ReturnType<typeof startSamples>;
 
 const unavailableIndex = problemNames.indexOf('storeUnavailable');
-
-export const outcomes = ['created', 'same', 'taken', 'refused', 'failed'] as const;
-type Outcome = (typeof outcomes)[number];
 
 export function byOutcome<T>(of: (outcome: Outcome) => T): Record<Outcome, T> {
   return Object.fromEntries(outcomes.map((one) => [one, of(one)])) as Record<Outcome, T>;
