@@ -210,8 +210,8 @@ export function retention(value: string): Retention {
       : [];
     if (everyMs > 0 && everyMs <= withinMs) return { withinMs, everyMs, text };
     throw new UsageError(
-      'must be time spans with an interval each, such as 24h:1h,30d:1d,1y:1w: for 24 hours ' +
-        'a backup an hour, for 30 days a backup a day, for a year a backup a week',
+      'must be time spans with an interval each: 24h:1h,30d:1d,1y:1w keeps one backup an hour for ' +
+        '24 hours, one a day for 30 days, and one a week for a year',
     );
   });
 }
