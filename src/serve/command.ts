@@ -147,7 +147,7 @@ function logStart(
 }
 
 /** A restored store has no plants that were created after its last heartbeat, or hardly any. */
-function logAge(lastBeatMs: number, log: Log): void {
+export function logAge(lastBeatMs: number, log: Pick<Log, 'info' | 'warn'>): void {
   const ageMs = Date.now() - lastBeatMs;
   const lastHeartbeatAt = new Date(lastBeatMs).toISOString();
   if (ageMs < -limits.store.clocksApartMs)
