@@ -108,8 +108,12 @@ export interface Sample {
   readonly connections: number;
 }
 
+/** The values of each member, in the order of the samples: fewer bytes than the samples. */
+export type SampleColumns = { readonly [Member in keyof Sample]: readonly Sample[Member][] };
+
 export interface SampleList {
-  readonly samples: readonly Sample[];
+  /** Without samples, all but `atMs` are missing. */
+  readonly samples: SampleColumns;
   /** How many the service keeps. */
   readonly kept: number;
 }

@@ -26,7 +26,7 @@ import {
 import { openConsoleFiles } from './console/files.ts';
 import type { Configuration, RefusalList, SampleList, Setting } from './contract.ts';
 import { packed } from './gzip.ts';
-import type { Samples } from './metrics/samples.ts';
+import { columnsOf, type Samples } from './metrics/samples.ts';
 import type { ReaderThread } from './reader.ts';
 import type { RefusedRequests } from './refused-requests.ts';
 
@@ -50,7 +50,7 @@ export function openConsole(sources: ConsoleSources): Handler {
     'GET /api/overview': showOverview(sources),
     'GET /api/samples': ({ query }) =>
       answerJson({
-        samples: samples.after(Number(query['after'] ?? 0)),
+        samples: columnsOf(samples.after(Number(query['after'] ?? 0))),
         kept: limits.ops.samplesKept,
       } satisfies SampleList),
     'GET /api/plants': searchPlants(reader),

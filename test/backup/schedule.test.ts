@@ -6,7 +6,7 @@ import { type TestContext, test } from 'node:test';
 import { openBackups } from '../../src/backup/schedule.ts';
 import { retention } from '../../src/cli/flags/values.ts';
 import { limits } from '../../src/limits.ts';
-import type { BackupList } from '../../src/ops/contract.ts';
+import type { BackupList, Overview } from '../../src/ops/contract.ts';
 import { engineOf, tryLockFile } from '../../src/store/engines.ts';
 import { fileLocation } from '../../src/store/location.ts';
 import type { Log } from '../../src/telemetry/log.ts';
@@ -140,12 +140,16 @@ test('a service whose folder for backups is away says so at its start, before a 
   const { store, folder } = await newFolder(t);
   await done('backup', folder, ...on(store));
   const away = `${folder}.away`;
+  const token = await storedToken(store, 'alice', { role: 'operate' });
   const server = await startServer(t, store, ['--backup-to', away, ...oneThread]);
   await server.logged((text) =>
     /"level":"error".*the folder cannot be read \(ENOENT.*\.away".*"a backup has failed"/.test(
       text,
     ),
   );
+  const cookie = await signIn(server, { token });
+  const { attention } = (await ask(server, 'GET api/overview', { cookie })).body as Overview;
+  assert.match(JSON.stringify(attention), /"error","says":"The last backup failed .*\.away"/);
   const metrics = await (await fetch(`${server.opsUrl}metrics`)).text();
   assert.match(metrics, /^plant_store_backup_failed 1$/m);
   assert.equal((await create(server.plantsUrl, { id: 5, name: 'Birch' })).status, 200);

@@ -199,11 +199,13 @@ describe('the console', { skip: withoutChromium(), concurrency: 2 }, () => {
 
   test('draws no times that fall after the clock of the service was set back', async (t) => {
     const page = await open(t);
-    const samples = (atMs: number) =>
-      [0, 1, 2].map((index) => ({ atMs: atMs + index * 60_000, createdPerSecond: atMs }));
+    const samples = (atMs: number) => ({
+      atMs: [0, 1, 2].map((index) => atMs + index * 60_000),
+      createdPerSecond: [atMs, atMs, atMs],
+    });
     const lists = [samples(86_400_000), samples(3_600_000)];
     await page.route('**/api/samples*', (route) =>
-      route.fulfill({ json: { samples: lists.shift() ?? [], kept: 900 } }),
+      route.fulfill({ json: { samples: lists.shift() ?? { atMs: [] }, kept: 900 } }),
     );
     await openConsole(page, started);
     const chart = page.getByRole('img', { name: 'Creates, per second: new 3,600,000' });

@@ -15,17 +15,18 @@ export function pause(signal?: AbortSignal): Promise<void> {
   return delay(pauseMs, undefined, signal && { signal });
 }
 
-/** Asks until it is so, for a minute at most. */
+/** Asks until it is so, for a minute at most: the longer it takes, the less often. */
 export async function until<Found>(
   find: () => Promise<Found>,
   isSo: (found: Found) => boolean,
 ): Promise<Found> {
-  const givenUpMs = performance.now() + 60_000;
+  const startedMs = performance.now();
   for (;;) {
     const found = await find();
     if (isSo(found)) return found;
-    assert(performance.now() < givenUpMs, `still ${inspect(found)}`);
-    await pause();
+    const passedMs = performance.now() - startedMs;
+    assert(passedMs < 60_000, `still ${inspect(found)}`);
+    await delay(Math.max(pauseMs, passedMs / 10));
   }
 }
 

@@ -8,7 +8,7 @@ import { openConsoleFiles } from '../../src/ops/console/files.ts';
 import type {
   Overview,
   RefusalList,
-  Sample,
+  SampleColumns,
   SampleList,
   TokenList,
 } from '../../src/ops/contract.ts';
@@ -394,7 +394,7 @@ test('the overview counts creates and refusals, and tells what needs attention',
     create(server.plantsUrl, plant as object, { Authorization: `Bearer ${secret}` });
   const sampled = async () =>
     ((await ask(server, 'GET api/samples', { cookie })).body as SampleList).samples;
-  await until(sampled, ({ length }) => length > 0);
+  await until(sampled, ({ atMs }) => atMs.length > 0);
   const oak = { id: 1, name: 'Oak' };
   for (const plant of [oak, oak, { id: 1, name: 'Ash' }]) await send(sound, plant);
   await send(broken, { id: 1 });
@@ -421,10 +421,10 @@ test('the overview counts creates and refusals, and tells what needs attention',
   if (performance.now() - beganMs < limits.ops.talliesMs)
     for (const [what, { total, lastMinute }] of tallies) assert.equal(lastMinute, total, what);
   // A sample that comes late is of more than a second.
-  const sumOf = (samples: readonly Sample[], field: 'createdPerSecond' | 'refusedPerSecond') => {
-    const counts = samples.map((one, index) => {
-      const { atMs } = samples[index - 1] ?? one;
-      return (one[field] * (one.atMs - atMs)) / 1_000;
+  const sumOf = (samples: SampleColumns, field: 'createdPerSecond' | 'refusedPerSecond') => {
+    const counts = samples.atMs.map((atMs, index) => {
+      const beforeMs = samples.atMs[index - 1] ?? atMs;
+      return ((samples[field][index] ?? 0) * (atMs - beforeMs)) / 1_000;
     });
     return Math.round(counts.reduce((sum, count) => sum + count, 0));
   };

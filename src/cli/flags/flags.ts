@@ -130,10 +130,6 @@ export const flags = {
   }),
   'ops-host': withDefault('ADDRESS', text, '127.0.0.1', {
     help: 'address of --ops-port; a loopback address is reachable from this machine only',
-    helpIn: {
-      open: 'address of the running service for operators',
-      healthcheck: 'address of the running service for operators',
-    },
     need: 'For a Prometheus, a health check or a browser on another machine.',
   }),
   'ops-port': withDefault('PORT', orWord('off', integer(0, 65_535)), '8081', {
@@ -179,12 +175,12 @@ export const flags = {
     needs: 'jwt-issuer',
   }),
   'jwt-type': choice(['at+jwt', 'jwt'], 'at+jwt', {
-    help: 'type (typ) that a JWT must have; jwt: also JWT or no type',
+    help: 'type (typ) that a JWT must have; jwt: also the type JWT, or no type',
     need: 'For an identity provider that does not mark its access tokens as RFC 9068 asks for.',
     needs: 'jwt-issuer',
   }),
   'jwt-rate': optional('RATE', rate, {
-    help: 'creates of each subject to a node, such as 60/m',
+    help: 'most creates of each subject on one node, such as 60/m',
     need: 'For clients with JWTs that could crowd out other clients.',
     needs: 'jwt-issuer',
   }),
@@ -194,9 +190,7 @@ export const flags = {
     `${limits.http.bodyBytesMax}`,
     {
       help: 'largest body, or plant in a file',
-      helpIn: {
-        import: 'largest plant in the file',
-      },
+      helpIn: { import: 'largest plant in the file' },
       need: 'For plants with longer texts, or to refuse large bodies earlier.',
     },
   ),
@@ -211,9 +205,6 @@ export const flags = {
   ),
   'backup-to': optional('FOLDER', text, {
     help: 'folder in which the service makes verified backups at regular times',
-    helpIn: {
-      doctor: 'folder of the backups that serve makes',
-    },
     need: 'For backups without a timer of the system, best on another disk.',
   }),
   'backup-every': withDefault('TIME', duration(durationMsMax), '1h', {
@@ -244,16 +235,11 @@ export const flags = {
     need: 'For operators who sign in to the console.',
   }),
   rate: optional('RATE', orWord('none', rate), {
-    help: 'creates of the token to a node, such as 60/m, or 100/s:500 (500 at once); or none',
+    help: 'most creates of the token on one node, such as 60/m, or 100/s:500 (500 at once); or none',
     need: 'For a client that could crowd out other clients.',
   }),
   expires: optional('TIME', duration(durationMsMax), {
     help: 'how long the secret is valid, such as 90d; default: never expires; a rotated token keeps its lifetime',
-    helpIn: {
-      'token create': 'how long the token is valid, such as 90d; default: it never expires',
-      'token rotate':
-        'how long the new secret is valid, such as 90d; default: the lifetime of the token',
-    },
     need: 'For access that has to end by itself.',
   }),
   grace: withDefault('TIME', orZero(duration(limits.access.rotationGraceMsMax)), '24h', {

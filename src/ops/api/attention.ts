@@ -41,9 +41,11 @@ function findingsOfBackups({ lastRun, ...watched }: Watched, nowMs: number): Lin
   const failure =
     lastRun?.fault &&
     `The last backup failed ${distanceText(lastRun.ranAt, nowMs)}: ${lastRun.fault}`;
-  return [backupSays(watched, nowMs), failure].flatMap((says) =>
-    says ? [{ level: 'warning' as const, says, page: '/backups' }] : [],
-  );
+  const found = [
+    { level: 'error', says: failure },
+    { level: 'warning', says: backupSays(watched, nowMs) },
+  ] as const;
+  return found.flatMap(({ level, says }) => (says ? [{ level, says, page: '/backups' }] : []));
 }
 
 /** A database may have backups that the store does not know of. */

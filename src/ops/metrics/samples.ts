@@ -10,7 +10,7 @@ import {
   sumOf,
 } from '../../threads/measures.ts';
 import { type Outcome, outcomes } from '../../tokens/tally.ts';
-import type { Overview, Sample } from '../contract.ts';
+import type { Overview, Sample, SampleColumns } from '../contract.ts';
 
 type HttpThreads = readonly Measures<typeof httpThreadLayout>[];
 
@@ -126,6 +126,12 @@ function sampleOf(
     queuePlants: queuePlants(),
     connections: connections(),
   };
+}
+
+export function columnsOf(samples: readonly Sample[]): SampleColumns {
+  const members = Object.keys(samples[0] ?? { atMs: 0 }) as (keyof Sample)[];
+  const columns = members.map((member) => [member, samples.map((sample) => sample[member])]);
+  return Object.fromEntries(columns);
 }
 
 /** To what a chart can show. A console that opens reads them all. */

@@ -1,27 +1,32 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { until } from '../../helpers/pause.ts';
+import { connectTo, queryValue } from '../../helpers/postgres-connection.ts';
 import { setStandbys, startPair, waitForStandby } from '../../helpers/postgres-pair.ts';
-import {
-  create,
-  createdAtLast,
-  oneThread,
-  startImpatient,
-  startServer,
-} from '../../helpers/program.ts';
+import { create, createdAtLast, oneThread, startImpatient } from '../../helpers/program.ts';
 import { plantsIn } from '../../torture/history/stored.ts';
 
 /* More of it: standby.slow.test.ts. */
 
 const pair = await startPair({ after });
-const alder = { id: 1, name: 'Alder' };
+const { primary, standby } = pair;
+const url = await primary.makeDatabase();
+const args = [...oneThread, '--commit-timeout', '2s', '--min-standbys', '1'];
+/** For all tests in their order. */
+const { plantsUrl, opsUrl, logged } = await startImpatient({ after }, url, args);
 
-test('a plant that no standby has is not acknowledged, also not to a retry that finds it; when a standby has it, it is', async (t) => {
-  const { primary, standby } = pair;
-  const url = await pair.primary.makeDatabase();
-  const { plantsUrl } = await startImpatient(t, url, [...oneThread, '--commit-timeout', '2s']);
-  const status = async (plant: object) => (await create(plantsUrl, plant)).status;
-  await createdAtLast(plantsUrl, { id: 2, name: 'Oak' });
+const alder = { id: 1, name: 'Alder' };
+const oak = { id: 2, name: 'Oak' };
+const status = async (plant: object) => (await create(plantsUrl, plant)).status;
+
+test('a connection leads to the primary, although the URL names the standby first', async (t) => {
+  const hosts = [standby, primary].map(({ port }) => `127.0.0.1:${port}`);
+  const connection = await connectTo(t, `postgres://postgres@${hosts}/postgres`);
+  assert.equal(await queryValue(connection, "current_setting('port')"), `${primary.port}`);
+});
+
+test('a plant that no standby has is not acknowledged, also not to a retry that finds it; when a standby has it, it is', async () => {
+  await createdAtLast(plantsUrl, oak);
   await standby.stop('fast');
   assert.equal(await status(alder), 503);
 
@@ -40,26 +45,26 @@ test('a plant that no standby has is not acknowledged, also not to a retry that 
   assert.equal((await plantsIn(url)).size, 2);
 });
 
-test('with --min-standbys, creates get 503 while the database waits for fewer standbys, and the log and /readyz say why', async (t) => {
-  const url = await pair.primary.makeDatabase();
-  const args = [...oneThread, '--min-standbys', '1'];
-  const { plantsUrl, opsUrl, logged } = await startServer(t, url, args);
+test('with --min-standbys, creates get 503 while the database waits for fewer standbys, and the log and /readyz say why', async () => {
   const why = "that the database waits for is 0 (synchronous_standby_names='')";
   const readyz = () => fetch(`${opsUrl}readyz`);
-  assert.equal((await create(plantsUrl, alder)).status, 200);
-  await setStandbys(pair.primary, '');
+  await until(readyz, ({ ok }) => ok);
+  await setStandbys(primary, '');
 
-  const refusal = await create(plantsUrl, { id: 2, name: 'Oak' });
+  const refusal = await create(plantsUrl, { id: 3, name: 'Elm' });
   assert.equal(refusal.status, 503);
   const { error, message } = (await refusal.json()) as { error: number; message: string };
   assert.equal(error, 50301);
   assert(!message.includes('standby'), message);
-  assert.equal((await create(plantsUrl, alder)).status, 503, 'a retry');
-  await logged((text) => text.includes(`${why}, and --min-standbys asks for 1`));
-  const unready = await until(readyz, ({ status }) => status === 503);
-  assert((await unready.text()).includes(why));
+  assert.equal(await status(alder), 503, 'a retry');
+  await until(
+    async () => (await readyz()).text(),
+    (text) => text.includes(why),
+  );
+  assert.equal((await readyz()).status, 503);
 
-  await waitForStandby(pair.primary);
-  for (const plant of [alder, { id: 2, name: 'Oak' }]) await createdAtLast(plantsUrl, plant);
+  await waitForStandby(primary);
+  for (const plant of [alder, { id: 3, name: 'Elm' }]) await createdAtLast(plantsUrl, plant);
   await until(readyz, ({ ok }) => ok);
+  await logged((text) => text.includes(`${why}, and --min-standbys asks for 1`));
 });

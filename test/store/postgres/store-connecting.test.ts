@@ -2,32 +2,67 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { after, type TestContext, test } from 'node:test';
+import { Worker } from 'node:worker_threads';
+import { limits } from '../../../src/limits.ts';
 import { StoreError, StoreOpenError } from '../../../src/store/errors.ts';
 import { openConnector } from '../../../src/store/postgres/connector.ts';
+import { openPool, type Pool } from '../../../src/store/postgres/pool.ts';
+import { joinPostgresStore, openPostgresStore } from '../../../src/store/postgres/store.ts';
+import type { Query } from '../../../src/store/postgres/transaction.ts';
+import { makeAuthority, withoutOpenssl } from '../../helpers/certificates.ts';
 import { listenFor } from '../../helpers/free-port.ts';
-import { startPostgres, startStandby } from '../../helpers/postgres.ts';
-import { connectTo, locationOf, queryValue } from '../../helpers/postgres-connection.ts';
+import { until } from '../../helpers/pause.ts';
+import { nameOfDatabase, sharedPostgres, startPostgres } from '../../helpers/postgres.ts';
+import { connectTo, locationOf, queryValue, withinMs } from '../../helpers/postgres-connection.ts';
 import { temporaryFolder } from '../../helpers/program.ts';
+import { skipVisibly } from '../../helpers/skips.ts';
+import { startProxy } from '../../helpers/tcp-proxy.ts';
 
-/** Who asks whom for a password. */
+/** Who comes in which way, and who is asked for a password. */
 const rules = `
-local all postgres               trust
-host  all postgres  127.0.0.1/32 trust
-host  all scram     127.0.0.1/32 scram-sha-256
-host  all surplus   127.0.0.1/32 trust
+local     all all       trust
+host      all postgres,surplus,limited,idler 127.0.0.1/32 trust
+host      all scram     127.0.0.1/32 scram-sha-256
+hostssl   all encrypted 127.0.0.1/32 trust
+hostnossl all plain     127.0.0.1/32 trust
+hostssl   all certified 127.0.0.1/32 cert
 `;
 const setUp = [
-  `SET password_encryption = 'scram-sha-256'; CREATE ROLE scram LOGIN PASSWORD 'right'`,
-  'CREATE ROLE surplus LOGIN CONNECTION LIMIT 0',
+  `SET password_encryption = 'scram-sha-256'; CREATE ROLE scram LOGIN PASSWORD 'right';
+    CREATE ROLE encrypted LOGIN; CREATE ROLE plain LOGIN; CREATE ROLE certified LOGIN;
+    CREATE ROLE surplus LOGIN CONNECTION LIMIT 0`,
   `CREATE DATABASE ascii ENCODING SQL_ASCII TEMPLATE template0`,
   `CREATE DATABASE latin`,
   `ALTER DATABASE latin SET client_encoding = LATIN1`,
 ];
 
+/** Of the certificates of two authorities, of which the server trusts one. */
+const folder = await temporaryFolder({ after });
+const lacksOpenssl = withoutOpenssl();
+const server = await startServer();
+const here = `127.0.0.1:${server.port}`;
+const withoutTls = `127.0.0.1:${(await sharedPostgres({ after })).port}`;
+
+async function startServer() {
+  writeFileSync(join(folder, 'rules'), rules);
+  const server = await startPostgres(
+    { after },
+    { ...tlsSettings(), hba_file: join(folder, 'rules') },
+  );
+  for (const statement of setUp) await server.query(statement);
+  return server;
+}
+
+function tlsSettings() {
+  if (lacksOpenssl) return {};
+  const [own, other] = [makeAuthority(folder, 'own'), makeAuthority(folder, 'other')];
+  const { certificate, key } = own.issue('localhost', ['-addext', 'subjectAltName=DNS:localhost']);
+  for (const authority of [own, other]) authority.issue('certified');
+  return { ssl: 'on', ssl_cert_file: certificate, ssl_key_file: key, ssl_ca_file: own.root };
+}
+
 test('connections to PostgreSQL', async (t) => {
-  const { server, standby } = await startServers(t);
-  const here = `127.0.0.1:${server.port}`;
   const nobody = '127.0.0.1:1';
 
   const waysIn: Record<string, [url: string, variables?: Record<string, string>]> = {
@@ -36,13 +71,7 @@ test('connections to PostgreSQL', async (t) => {
     ],
     'by SCRAM with the password of the URL': [`postgres://scram:right@${here}/postgres`],
     'by SCRAM with PGPASSWORD': [`postgres://scram@${here}/postgres`, { PGPASSWORD: 'right' }],
-    'where TLS is preferred, and the server does not speak it': [
-      `postgres://postgres@${here}/postgres?sslmode=prefer`,
-    ],
     'where the first host is down': [`postgres://postgres@${nobody},${here}/postgres`],
-    'where the first host is a standby': [
-      `postgres://postgres@127.0.0.1:${standby.port},${here}/postgres`,
-    ],
   };
   for (const [what, [url, variables]] of Object.entries(waysIn)) {
     await t.test(`there is a way in ${what}`, async (t) => {
@@ -50,6 +79,13 @@ test('connections to PostgreSQL', async (t) => {
       assert.equal(port, `${server.port}`);
     });
   }
+
+  await t.test(
+    'there is a way in where TLS is preferred, and the server does not speak it',
+    async (t) => {
+      await connectTo(t, `postgres://postgres@${withoutTls}/postgres?sslmode=prefer`);
+    },
+  );
 
   const refusals: Record<string, [url: string, says: RegExp, isForGood: boolean]> = {
     'with a wrong password': [
@@ -68,7 +104,7 @@ test('connections to PostgreSQL', async (t) => {
       true,
     ],
     'with TLS, which it does not speak': [
-      `postgres://postgres@${here}/postgres?sslmode=require`,
+      `postgres://postgres@${withoutTls}/postgres?sslmode=require`,
       /does not speak TLS/,
       true,
     ],
@@ -160,13 +196,193 @@ for (const [what, [sslmode, onConnection, says]] of Object.entries(oddAnswers)) 
   });
 }
 
-async function startServers(t: TestContext) {
-  const hba = join(await temporaryFolder(t), 'rules');
-  writeFileSync(hba, rules);
-  const server = await startPostgres(t, { hba_file: hba });
-  for (const statement of setUp) await server.query(statement);
-  return { server, standby: await startStandby(t, server) };
+const untrusted =
+  /TLS: self-signed certificate in certificate chain \(see sslmode, sslrootcert, sslcert and sslkey\)/;
+
+/**
+ * Who comes from where, and with which parameters, in which @ is the folder of the certificates.
+ */
+const ways: readonly (readonly [
+  who: string,
+  parameters: string,
+  outcome: 'encrypted' | 'plain' | RegExp,
+])[] = [
+  ['postgres@127.0.0.1', 'sslmode=disable', 'plain'],
+  ['postgres@127.0.0.1', 'sslmode=require', 'encrypted'],
+  ['postgres@SOCKET', 'sslmode=require', 'plain'],
+
+  ['encrypted@127.0.0.1', 'sslmode=disable', /no pg_hba\.conf entry .*(no encryption|SSL off)/],
+  ['plain@127.0.0.1', 'sslmode=require', /no pg_hba\.conf entry .*(SSL encryption|SSL on)/],
+  ['scram:right@127.0.0.1', 'sslmode=prefer', 'encrypted'],
+
+  ['postgres@127.0.0.1', 'sslmode=require&sslrootcert=@other.crt', untrusted],
+  ['postgres@127.0.0.1', 'sslmode=verify-ca&sslrootcert=@own.crt', 'encrypted'],
+  ['postgres@127.0.0.1', 'sslmode=verify-ca&sslrootcert=@other.crt', untrusted],
+  [
+    'postgres@127.0.0.1',
+    'sslmode=verify-full&sslrootcert=@own.crt',
+    /TLS: IP: 127\.0\.0\.1 is not in the cert's list/,
+  ],
+  ['postgres@localhost', 'sslmode=verify-full&sslrootcert=@own.crt', 'encrypted'],
+  ['postgres@localhost', 'sslrootcert=system', untrusted],
+
+  ['certified@127.0.0.1', 'sslmode=require', /connection requires a valid client certificate/],
+  [
+    'certified@127.0.0.1',
+    'sslmode=require&sslcert=@own-certified.crt&sslkey=@own-certified.key',
+    'encrypted',
+  ],
+  [
+    'certified@127.0.0.1',
+    'sslmode=require&sslcert=@other-certified.crt&sslkey=@other-certified.key',
+    /TLS: .*unknown ca/,
+  ],
+];
+
+test('TLS to PostgreSQL', { skip: lacksOpenssl }, async (t) => {
+  const urlOf = (who: string, parameters: string) => {
+    const at = who.replace('SOCKET', encodeURIComponent(server.folder));
+    return `postgres://${at}:${server.port}/postgres?${parameters.replaceAll('@', `${folder}/`)}`;
+  };
+
+  for (const [who, parameters, outcome] of ways) {
+    await t.test(
+      `${who} with ${parameters} is ${outcome instanceof RegExp ? 'refused' : outcome}`,
+      async (t) => {
+        const connection = connectTo(t, urlOf(who, parameters));
+        if (outcome instanceof RegExp)
+          return assert.rejects(connection, isUnavailable(outcome, true));
+        assert.equal(await queryValue(await connection, isEncrypted), outcome === 'encrypted');
+      },
+    );
+  }
+
+  await t.test('work that is given up rejects at once, and the server ends it', async (t) => {
+    const url = urlOf('postgres@127.0.0.1', 'sslmode=require');
+    const [connection, other] = [await connectTo(t, url), await connectTo(t, url)];
+    await connection.client.query('SELECT pg_advisory_lock(1)');
+    const query = connection.client.query('SELECT pg_sleep(60)');
+    connection.giveUp();
+    await assert.rejects(query, /terminated/);
+    assert(connection.isClosed);
+    await other.client.query('SELECT pg_advisory_lock(1)');
+  });
+});
+
+const isEncrypted = '(SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid())';
+
+// A busy machine takes its time.
+const options = { callMs: 60_000, acceptsLostCommits: false };
+
+/** The URL of a new database, for a role that may open so many connections. */
+async function databaseOf(role: string, connectionsMax: number): Promise<URL> {
+  const url = new URL(await server.makeDatabase());
+  await server.query(`CREATE ROLE ${role} LOGIN CONNECTION LIMIT ${connectionsMax};
+    ALTER DATABASE ${nameOfDatabase(`${url}`)} OWNER TO ${role}`);
+  url.username = role;
+  return url;
 }
+
+function poolOn(t: TestContext, url: string): Pool {
+  const pool = openPool(openConnector(locationOf(url), withinMs, { acceptsLostCommits: true }), 2);
+  t.after(() => pool.close());
+  return pool;
+}
+
+async function processOf(pool: Pool): Promise<number> {
+  return pool.run(async (query) => (await query('SELECT pg_backend_pid()')).rows[0]?.[0]);
+}
+
+/** As a thread that computes: what arrives meanwhile is read later. */
+function blockEventLoop(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+}
+
+test('three threads create plants with the three connections that their role may open', async (t) => {
+  const location = locationOf(`${await databaseOf('limited', 3)}`);
+  await using store = await openPostgresStore(location, { ...options, mayMake: true });
+  const shares = [1, 2].map(() => store.share(new Worker('', { eval: true })));
+  const others = shares.map((share) => joinPostgresStore(location, share, options));
+  t.after(() => Promise.all(others.map((other) => other.close())));
+  let id = 0n;
+  const createSome = async (thread: typeof store | (typeof others)[0]) => {
+    for (let count = 0; count < 20; count += 1)
+      await thread.createPlants([{ id: (id += 1n), name: 'Alder', tag: undefined, createdBy: 0 }]);
+  };
+  const threads = [store, ...others];
+  await Promise.all([...threads, ...threads, ...threads].map(createSome));
+  const refusals = server.log().match(/too many connections for role "limited"/g);
+  assert(refusals !== null && refusals.length < 20, `${refusals?.length} refusals`);
+});
+
+test('a statement is sent again after the server has ended the session for its idle time', async (t) => {
+  const [known] = await server.query("SELECT FROM pg_settings WHERE name = 'idle_session_timeout'");
+  if (known === undefined) return skipVisibly(t, 'PostgreSQL 13 has no idle_session_timeout');
+  const url = await databaseOf('idler', -1);
+  await server.query("ALTER ROLE idler SET idle_session_timeout = '50ms'");
+  const pool = poolOn(t, `${url}`);
+  const first = await processOf(pool);
+  blockEventLoop(200);
+  assert.notEqual(await processOf(pool), first);
+});
+
+test('a connection that has not been needed for a time is closed', async (t) => {
+  t.mock.timers.enable({ apis: ['setInterval'] });
+  const pool = poolOn(t, `postgres://postgres@${here}/postgres`);
+  const both = await Promise.all([processOf(pool), processOf(pool)]);
+  t.mock.timers.tick(limits.postgres.connectionIdleMs);
+  const needed = await processOf(pool);
+  t.mock.timers.tick(limits.postgres.connectionIdleMs);
+  const open = `SELECT pid FROM pg_stat_activity WHERE pid IN (${both})`;
+  await until(
+    () => server.query(open),
+    ({ length }) => length === 1,
+  );
+  assert.deepEqual(await server.query(open), [{ pid: needed }]);
+});
+
+test('another connection takes the place of an old one, before work needs the new one', async (t) => {
+  const url = `postgres://postgres@${here}/postgres?application_name=aged`;
+  const pool = poolOn(t, url);
+  const first = await processOf(pool);
+  const now = performance.now.bind(performance);
+  t.mock.method(performance, 'now', () => now() + limits.postgres.connectionAgeMs);
+  assert.equal(await processOf(pool), first);
+  const open = "SELECT pid FROM pg_stat_activity WHERE application_name = 'aged'";
+  const [found] = await until(
+    () => server.query(open),
+    ([one]) => one !== undefined && one['pid'] !== first,
+  );
+  assert.equal(await processOf(pool), found?.['pid']);
+});
+
+test('a statement is sent again after a reset that came before', async (t) => {
+  const proxy = await startProxy(t, server.port);
+  const pool = poolOn(t, `postgres://postgres@127.0.0.1:${proxy.port}/postgres`);
+  const answer = () => pool.run(async (query) => (await query('SELECT 42')).rows);
+  assert.deepEqual(await answer(), [[42]]);
+  proxy.reset();
+  assert.deepEqual(await answer(), [[42]]);
+});
+
+test('work that refuses something ends no session', async (t) => {
+  const pool = poolOn(t, `postgres://postgres@${here}/postgres`);
+  const first = await processOf(pool);
+  const refuse = () => Promise.reject(new StoreError('unavailable', 'too few standbys'));
+  await assert.rejects(pool.run(refuse), /too few standbys/);
+  assert.equal(await processOf(pool), first);
+});
+
+test('a statement is not sent again after its session was ended, because it may have run', async (t) => {
+  const pool = poolOn(t, `postgres://postgres@${here}/postgres`);
+  let runs = 0;
+  const work = async (query: Query) => {
+    runs += 1;
+    return query('SELECT pg_terminate_backend(pg_backend_pid())');
+  };
+  await assert.rejects(pool.run(work), /terminating connection/);
+  assert.equal(runs, 1);
+});
 
 /** A server of its own that ends with the test. @returns its port */
 async function listen(t: TestContext, onConnection: (socket: Socket) => unknown): Promise<number> {

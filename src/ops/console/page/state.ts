@@ -6,6 +6,7 @@ import type {
   RefusalList,
   RefusedRequest,
   Sample,
+  SampleColumns,
   SampleList,
   Session,
   Setting,
@@ -82,13 +83,22 @@ interface Source {
   read(state: State, get: Get): Promise<Partial<State>>;
 }
 
+function samplesOf(columns: SampleColumns): Sample[] {
+  const all = Object.entries(columns);
+  return columns.atMs.map((_, index) => {
+    const members = all.map(([member, values]) => [member, values[index]]);
+    return Object.fromEntries(members) as Sample;
+  });
+}
+
 const sources = {
   overview: { rounds: 1, read: async (_, get) => ({ overview: await get('/overview') }) },
   samples: {
     rounds: 1,
     async read({ samples: known }, get) {
       const after = known.at(-1)?.atMs ?? 0;
-      const { samples, kept } = await get<SampleList>(`/samples?after=${after}`);
+      const { samples: columns, kept } = await get<SampleList>(`/samples?after=${after}`);
+      const samples = samplesOf(columns);
       // All come again, and with earlier times, after the clock was set back.
       const { atMs: firstMs = after + 1 } = samples[0] ?? {};
       const before = known.filter(({ atMs }) => atMs < firstMs);
