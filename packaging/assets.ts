@@ -17,8 +17,15 @@ export async function buildAssets() {
   const assets = new Map<string, Buffer>();
   for (const name of assetNames().filter((one) => !one.startsWith('console/')))
     assets.set(name, readAsset(name));
+  const source = readFileSync(`${page}/index.html`, 'utf8');
+  const sheets = [...source.matchAll(/"\/console\/(.*\.css)"/g)].map(([, name]) => name);
   const { outputFiles, metafile } = await build({
-    entryPoints: ['app.ts', 'style.css', 'icon.svg'].map((name) => `${page}/${name}`),
+    entryPoints: [`${page}/app.ts`, `${page}/icon.svg`],
+    stdin: {
+      contents: sheets.map((name) => `@import "${name}";`).join('\n'),
+      loader: 'css',
+      resolveDir: page,
+    },
     entryNames: '[name]-[hash]',
     outdir: 'console',
     loader: { '.svg': 'copy' },
@@ -30,10 +37,15 @@ export async function buildAssets() {
     target: 'esnext',
     legalComments: 'none',
   });
-  // Modules of a bundle need no import map.
-  let html = readFileSync(`${page}/index.html`, 'utf8').replace(/ *<!--.*?<\/script>\n/s, '');
+  let html = source
+    .replace(
+      /( *<link rel="stylesheet".*\n)+/,
+      '    <link rel="stylesheet" href="/console/style.css" />\n',
+    )
+    // Modules of a bundle need no import map.
+    .replace(/ *<!--.*?<\/script>\n/s, '');
   for (const { path, contents } of outputFiles) {
-    const name = `console/${basename(path)}`;
+    const name = `console/${basename(path).replace('stdin', 'style')}`;
     html = html.replaceAll(`/${name.replace(/-\w+\./, '.').replace(/js$/, 'ts')}`, `/${name}`);
     assets.set(`${name}.gz`, gzipSync(contents, { level: 9 }));
   }

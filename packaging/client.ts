@@ -8,13 +8,12 @@ import { build } from 'esbuild';
 const root = fileURLToPath(new URL('../clients/typescript', import.meta.url));
 const run = promisify(execFile);
 
-/** Bundles the client for every runtime into one module. */
+/** Bundles the client for every runtime into one module, which people read in an uncaught error. */
 export async function bundleClient(outfile: string): Promise<void> {
   await build({
     entryPoints: [join(root, 'src/index.ts')],
     outfile,
     bundle: true,
-    minify: true,
     format: 'esm',
     platform: 'neutral',
     target: 'es2022',

@@ -460,16 +460,8 @@ export type Limits = Widened<typeof limits>;
 type Widened<T> = { readonly [K in keyof T]: T[K] extends number ? number : Widened<T[K]> };
 
 /** @throws Error that says which two bounds contradict each other */
-export function demandFit({
-  access,
-  disk,
-  http,
-  ops,
-  postgres,
-  service,
-  sqlite,
-  store,
-}: Limits): void {
+export function demandFit(bounds: Limits): void {
+  const { access, disk, http, ops, postgres, service, sqlite, store } = bounds;
   const rules: readonly (readonly [isKept: boolean, rule: string])[] = [
     [http.headersMs <= http.requestMs, 'header fields are a part of the request'],
     [2 * http.bodyBytesMax <= store.queueBytesMax, 'the largest plant fits into half of the queue'],

@@ -1,6 +1,6 @@
 const minuteMs = 60_000;
-const hourMs = 60 * minuteMs;
-const dayMs = 24 * hourMs;
+export const hourMs = 60 * minuteMs;
+export const dayMs = 24 * hourMs;
 const sizeUnits = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
 
 /**
@@ -60,13 +60,8 @@ export function isoTime(ms: number | undefined): string | null {
 export const unitsPerDay = { s: 86_400, m: 1_440, h: 24, d: 1 } as const;
 
 /** Without the burst, which `typedRate` adds if it is not the number of the rate. */
-export function rateText({
-  perDay,
-  burst,
-}: {
-  readonly perDay: number;
-  readonly burst: number;
-}): string {
+export function rateText(rate: Readonly<Record<'perDay' | 'burst', number>>): string {
+  const { perDay, burst } = rate;
   const units = Object.entries(unitsPerDay);
   const [unit, inDay = 1] =
     units.find(([, many]) => perDay === burst * many) ??

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { execFile, spawnSync } from 'node:child_process';
+import { createServer } from 'node:http';
 import { join } from 'node:path';
+import { json } from 'node:stream/consumers';
 import { after, describe, test } from 'node:test';
 import { type Fault, startLyingNetwork } from '../clients/typescript/test/lying-network.ts';
 import { isHere, withGoCache } from './helpers/compilers.ts';
+import { listenFor } from './helpers/free-port.ts';
 import { root } from './helpers/pages.ts';
 import {
   type Ended,
@@ -70,7 +73,7 @@ describe('the example for', { concurrency: true }, () => {
         return planned.shift();
       });
       const create = (args: readonly string[], bearer = token) =>
-        runProgram(run, args, { URL: address.slice(0, -1), TOKEN: bearer });
+        runProgram(run, args, { URL: address, TOKEN: `${bearer}\n` });
 
       planned.push(...faults);
       const created = await create([largestId, name, 'Quercus']);
@@ -91,11 +94,35 @@ describe('the example for', { concurrency: true }, () => {
       assert.deepEqual([unknown.code, unknown.stdout], [2, '']);
       assert.deepEqual(storedPlants(store), stored);
 
+      const misused = await create(['1']);
+      assert.equal(misused.code, 1);
+      assert.match(misused.stderr, /create_?plant(\.\w+)? ID NAME \[TAG\]\n/i);
+      assert.doesNotMatch(misused.stderr, /Traceback|Exception/);
+
       // The token may send one create a second, and Retry-After says when.
       requests = 0;
       for (const id of ['1', '2']) assert.equal((await create([id, 'Elm'], limited)).code, 0);
       assert(requests <= 3, `${requests} requests`);
     });
+});
+
+test('the example for Python keeps its connection open', async (t) => {
+  if (!isHere('python3')) return skipVisibly(t, 'there is no python3');
+  let connections = 0;
+  const server = createServer(async (request, response) => {
+    const { id } = (await json(request)) as { id: number };
+    response.writeHead(200, { 'Plant-Id': `${id}` }).end('{}');
+  }).on('connection', () => (connections += 1));
+  const variables = { URL: `http://127.0.0.1:${await listenFor(t, server)}`, PYTHONPATH: examples };
+  const creates = `
+import os, create_plant
+store = create_plant.PlantStore(os.environ["URL"], "secret")
+for number in range(20):
+    store.create_plant({"id": number, "name": "Elm"})
+`;
+  const ended = await runProgram(['python3', '-B', '-c', creates], [], variables);
+  assert.deepEqual(ended, { code: 0, stdout: '', stderr: '' });
+  assert.equal(connections, 1);
 });
 
 function build([program, ...args]: readonly string[]): void {

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { globSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Plugin } from 'esbuild';
 import { buildProgram } from '../packaging/bundle.ts';
@@ -27,6 +27,10 @@ export async function globalSetup(): Promise<void> {
   const owner = ownerOf(shared);
   const folder = await temporaryFolder(owner);
   await buildProgram(folder, [changeableLimits]);
+  // The launcher looks for its Node there.
+  mkdirSync(join(folder, 'node_modules'));
+  for (const name of globSync('node-*', { cwd: 'node_modules' }))
+    symlinkSync(resolve('node_modules', name), join(folder, 'node_modules', name));
   writeFileSync(join(folder, 'package.json'), '{ "type": "module" }');
   process.env['BUILT_PROGRAM'] = join(folder, 'bin/plant-store.js');
   process.env['SHARED_POSTGRES_PORT'] = `${(await sharedPostgres(owner)).port}`;

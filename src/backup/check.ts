@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { createReadStream, existsSync, statSync } from 'node:fs';
+import { createReadStream, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { CommandError, type Terminal } from '../cli/command.ts';
 import { limits } from '../limits.ts';
@@ -66,10 +66,10 @@ export function faultOf(path: string, terminal: Terminal): Promise<string | unde
 export function demandBackup(path: string, purpose: string): void {
   if (!statSync(path, { throwIfNoEntry: false })?.isFile())
     throw new CommandError(`there is no file ${path} to ${purpose}`);
-  // A backup is not in WAL mode, and has no WAL.
-  if (!existsSync(`${path}-wal`)) return;
+  // A backup is not in WAL mode, and has no WAL. A reader of a stopped store leaves an empty one.
+  if (!statSync(`${path}-wal`, { throwIfNoEntry: false })?.size) return;
   throw new CommandError(
-    `${path} is a store in use and not a backup, because ${path}-wal exists; make a backup ` +
+    `${path} is a store and not a backup, because plants may be in ${path}-wal; make a backup ` +
       `with ${engineOf(fileLocation(path)).command('backup DEST')}`,
   );
 }

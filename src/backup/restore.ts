@@ -8,7 +8,7 @@ import { UsageError } from '../cli/flags/values.ts';
 import { printFigures } from '../cli/terminal/figures.ts';
 import { withUnfinishedFolder } from '../cli/unfinished-folder.ts';
 import { shortOfSpace } from '../disk/file-system.ts';
-import { compactTime, isSameFile } from '../disk/files.ts';
+import { compactTime, isSameFile, withoutLinks } from '../disk/files.ts';
 import { limits } from '../limits.ts';
 import { resolveEngine } from '../store/engine.ts';
 import { openToChange, postgresEngine, sqliteEngine } from '../store/engines.ts';
@@ -28,7 +28,7 @@ export const restore = command({
   positionals: ['SRC'],
   summary:
     'Check a backup and make it the store. For a folder, take the newest backup, if it holds all ' +
-    'earlier ones of its store. Stop the service first.',
+    'earlier backups of its store. Stop the service first.',
   need: 'Use it after the loss of a store, and to rehearse a loss.',
   flags: ['store', 'overwrite', 'accept-lost-commits', 'json'],
   examples: [
@@ -69,14 +69,18 @@ async function soundFigures(
   return figures;
 }
 
-/** Puts a checked copy of the backup in the place of the store. The old store gets another name. */
+/**
+ * Puts a checked copy of the backup in the place of the store. The old store gets another name. A
+ * link stays, and its target is the store.
+ */
 async function restoreFile(
   source: string,
-  location: SqliteLocation,
+  { path: named }: SqliteLocation,
   { overwrite }: Choices,
   terminal: Terminal,
 ): Promise<Restored> {
-  const path = resolve(location.path);
+  const path = withoutLinks(named);
+  const location = fileLocation(path);
   if (isSameFile(source, path)) throw new CommandError(`${source} is the store itself`);
   using store = await sqliteEngine(location).claim(overwrite);
   const left = `the store at ${path} is as it was; restore again`;
@@ -90,8 +94,7 @@ async function restoreFile(
       // The operator means this state, also if later backups have more plants.
       const restored = sqliteEngine(fileLocation(copy));
       const triggers = await restored.noteRestore(Date.now(), figures.digest);
-      if (triggers)
-        terminal.note(`The backup has ${triggers.says}. The restored store is without.`);
+      if (triggers) terminal.note(`The backup has ${triggers.says}. The restored store has none.`);
       const replaced = await freeName(path);
       return { figures, replaced, wasThere: store.replaceBy(copy, replaced) };
     },

@@ -67,11 +67,15 @@ export function openBackups(
     if (isStopping) return;
     list.forget();
     await list.look();
-    const fault = 'fault' in result ? result.fault : null;
-    last = { ranAt: new Date(now()).toISOString(), fault };
-    if ('fault' in result) return log.error({ ...fields, fault }, 'a backup has failed');
+    if ('fault' in result) return noteFailure(result.fault, fields);
+    last = { ranAt: new Date(now()).toISOString(), fault: null };
     const level = result.done.warning === undefined ? 'info' : 'warn';
     log[level]({ ...fields, result: result.done }, 'a backup was made');
+  }
+
+  function noteFailure(fault: string, fields: object): void {
+    last = { ranAt: new Date(now()).toISOString(), fault };
+    log.error({ ...fields, fault }, 'a backup has failed');
   }
 
   /** @returns undefined beside another backup */
@@ -89,8 +93,9 @@ export function openBackups(
   function dueMs(madeMs = 0): number {
     const past = (atMs: number) => (atMs > now() ? 0 : atMs);
     const ranMs = past(last === null ? 0 : Date.parse(last.ranAt));
-    const pauseMs = last?.fault ? Math.min(limits.jobs.retryMs, everyMs) : everyMs;
-    return Math.max(now(), past(madeMs) + everyMs, ranMs + pauseMs);
+    const isFailed = last?.fault && ranMs > past(madeMs);
+    const pauseMs = isFailed ? Math.min(limits.jobs.retryMs, everyMs) : everyMs;
+    return Math.max(now(), Math.max(past(madeMs), ranMs) + pauseMs);
   }
 
   /** The end of the last backup that the store knows. @throws StoreError */
@@ -102,7 +107,10 @@ export function openBackups(
   /** @returns the time until the next turn */
   async function takeTurn(): Promise<number> {
     const madeMs = await madeAtMs();
-    await list.look();
+    const { fault } = await list.look();
+    // A folder that is away at the start is told now, and not when the next backup is due.
+    if (last === null && fault !== null && dueMs(madeMs) > now())
+      noteFailure(`${fault}; the folder is ${folder}`, {});
     const waitMs = dueMs(madeMs) - now();
     if (waitMs > 0) return waitMs;
     if (madeMs !== undefined && madeMs > now())

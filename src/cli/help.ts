@@ -6,7 +6,7 @@ import {
   loadCommands,
 } from './command.ts';
 import { variableOf } from './flags/command-line.ts';
-import { type FlagName, flags } from './flags/flags.ts';
+import { type FlagName, flags, helpOf } from './flags/flags.ts';
 import type { Style } from './terminal/screen.ts';
 import { hanging, wrapped } from './terminal/wrap.ts';
 
@@ -44,7 +44,7 @@ export function showCommandHelp(known: Command, show: Show): void {
   show('');
   show(`Usage: plant-store ${usage(known)}${names.length > 0 ? ' [flags]' : ''}`);
   show('');
-  if (names.length > 0) showFlags(names, headings, show);
+  if (names.length > 0) showFlags(known, headings, show);
   show('Examples:', 'heading');
   for (const example of known.examples) show(`  ${example}`);
 }
@@ -53,7 +53,7 @@ export function showCommandHelp(known: Command, show: Show): void {
 const flagCharsMax = '--ops-tls-certificate FILE'.length;
 
 function showFlags(
-  names: readonly FlagName[],
+  { name: command, flags: names }: Command,
   headings: NonNullable<Command['headings']>,
   show: Show,
 ): void {
@@ -63,7 +63,8 @@ function showFlags(
   for (const [heading, some] of Object.entries(headings)) {
     show(`${heading}:`, 'heading');
     for (const name of some)
-      for (const line of item(typed(name), nameChars, flags[name].help + usual(name))) show(line);
+      for (const line of item(typed(name), nameChars, helpOf(name, command) + usual(name)))
+        show(line);
     show('');
   }
   const [first = 'store'] = names;

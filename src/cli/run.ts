@@ -8,7 +8,7 @@ import {
   type Terminal,
 } from './command.ts';
 import { complete, completeWord } from './completion/completion.ts';
-import { demandKnownVariables, parseCommandLine } from './flags/command-line.ts';
+import { demandKnownVariables, demandNeeded, parseCommandLine } from './flags/command-line.ts';
 import type { FlagName } from './flags/flags.ts';
 import { suggestion } from './flags/suggestion.ts';
 import { UsageError } from './flags/values.ts';
@@ -59,7 +59,7 @@ async function dispatch(
     terminal.print(second === '--json' ? JSON.stringify(build) : version);
     return 0;
   }
-  const listed = findCommand(argv, all, family);
+  const listed = findCommand(argv, all);
   const rest = argv.slice(listed.name.split(' ').length);
   if (rest.some(isHelp)) {
     const { showCommandHelp } = await import('./help.ts');
@@ -70,33 +70,48 @@ async function dispatch(
   const found = await listed.load();
   const { positionals, ...flags } = parseCommandLine<FlagName>(rest, found.flags, terminal.env);
   checkPositionals(found, positionals);
+  demandNeeded(found.flags, flags.settings);
   return found.run({ ...flags, positionals }, terminal);
 }
 
 function isHelp(word: string | undefined): boolean {
-  return word === '--help' || word === '-h';
+  // A value, as in --help=yes, changes nothing.
+  return word === '-h' || /^--help(=|$)/.test(word ?? '');
 }
 
-function findCommand(
-  argv: readonly string[],
-  all: readonly ListedCommand[],
-  family: readonly ListedCommand[],
-): ListedCommand {
+function findCommand(argv: readonly string[], all: readonly ListedCommand[]): ListedCommand {
   const found = all.find(({ name }) => name === argv.slice(0, name.split(' ').length).join(' '));
   if (found) return found;
   const [first = '', second] = argv;
   const help = '"plant-store --help" lists the commands';
   if (first.startsWith('-'))
     throw new UsageError(`${first} is no command; flags come after the command; ${help}`);
-  const names = family.map(({ name }) => name);
-  if (family.length > 0 && (second === undefined || second.startsWith('-'))) {
-    const quoted = names.map((name) => `"plant-store ${name}"`);
-    throw new UsageError(`${first} needs a second word: ${quoted.join(', ')}`);
-  }
-  const typed = family.length > 0 ? `${first} ${second}` : first;
-  const known = family.length > 0 ? names : all.map(({ name }) => name.replace(/ .*/, ''));
-  const wayOut = suggestion(typed, known, help, (name) => `"plant-store ${name}"`);
-  throw new UsageError(`there is no command ${JSON.stringify(typed)}; ${wayOut}`);
+  const family = all.filter(({ name }) => name.startsWith(`${first} `));
+  if (family.length > 0) throw wrongSecondWord(first, second, family);
+  const words = [...all.map(({ name }) => name.replace(/ .*/, '')), 'version'];
+  const wayOut = suggestion(
+    first,
+    words,
+    help,
+    (word) => `"plant-store ${word === 'version' ? '--version' : word}"`,
+  );
+  throw new UsageError(`there is no command ${JSON.stringify(first)}; ${wayOut}`);
+}
+
+function wrongSecondWord(
+  first: string,
+  second: string | undefined,
+  family: readonly ListedCommand[],
+): UsageError {
+  const words = family.map(({ name }) => name.slice(first.length + 1));
+  const quoted = (word: string) => `"plant-store ${first} ${word}"`;
+  const known = words.map(quoted).join(', ');
+  return second === undefined || second.startsWith('-')
+    ? new UsageError(`${first} needs a second word: ${known}`)
+    : new UsageError(
+        `there is no command ${JSON.stringify(`${first} ${second}`)}; ` +
+          suggestion(second, words, `there are ${known}`, quoted),
+      );
 }
 
 /** A URL without --store may have a password, and a token of the store begins with `ps_`. */

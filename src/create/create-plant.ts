@@ -125,7 +125,7 @@ class Create implements BodyHandler, WaitingPlant {
   }
 
   onBody(body: Buffer): void {
-    this.observer.received?.();
+    this.observer.received();
     const plant = parseNewPlant(body);
     if (plant instanceof Refusal) return sendRefusal(this.exchange, plant);
     this.id = plant.id;
@@ -134,11 +134,11 @@ class Create implements BodyHandler, WaitingPlant {
     this.bytes = body.length;
     const offer = this.queue.offer(this);
     if (offer !== 'queued') return sendRefusal(this.exchange, notQueued(offer));
-    this.observer.queued?.();
+    this.observer.queued();
   }
 
   onClientClosed(): void {
-    this.observer.clientClosed?.();
+    this.observer.clientClosed();
   }
 
   settle(settlement: Settlement, transaction: Transaction | undefined): void {

@@ -10,6 +10,7 @@ import {
   openSync,
   readFileSync,
   readlinkSync,
+  readSync,
   realpathSync,
   rmSync,
   type Stats,
@@ -77,7 +78,9 @@ export const forReading = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
  * @throws UnfitFileError for what is no regular file, or is larger; errors of the file system
  */
 export function readSmallFile(path: string, bytesMax: number): string {
-  return readOpened(openSync(path, forReading), (stats) => demandSmall(stats, path, bytesMax));
+  using file = openFile(path, forReading);
+  demandSmall(fstatSync(file.descriptor), path, bytesMax);
+  return readFileSync(file.descriptor, 'utf8');
 }
 
 /**
@@ -87,24 +90,30 @@ export function readSmallFile(path: string, bytesMax: number): string {
  * @throws UnfitFileError, whose message says what to do; errors of the file system
  */
 export function readOwnFile(path: string, bytesMax: number): string {
-  return readOpened(openItself(path), (stats) => {
-    demandSmall(stats, path, bytesMax);
-    demandOwn(stats, path);
-  });
+  using file = openItself(path);
+  const stats = fstatSync(file.descriptor);
+  demandSmall(stats, path, bytesMax);
+  demandOwn(stats, path);
+  return readFileSync(file.descriptor, 'utf8');
 }
 
-function readOpened(descriptor: number, demand: (stats: Stats) => void): string {
-  try {
-    demand(fstatSync(descriptor));
-    return readFileSync(descriptor, 'utf8');
-  } finally {
-    closeSync(descriptor);
-  }
+/** Its disposal closes the file. */
+export function openFile(path: string, flags: string | number, mode?: number) {
+  const descriptor = openSync(path, flags, mode);
+  return { descriptor, [Symbol.dispose]: () => closeSync(descriptor) };
 }
 
-function openItself(path: string): number {
+/** The first bytes of a file, and zeros behind its end. */
+export function startOf(path: string, bytes: number, flags = forReading): Buffer {
+  using file = openFile(path, flags);
+  const start = Buffer.alloc(bytes);
+  readSync(file.descriptor, start);
+  return start;
+}
+
+function openItself(path: string) {
   try {
-    return openSync(path, forReading | (constants.O_NOFOLLOW ?? 0));
+    return openFile(path, forReading | (constants.O_NOFOLLOW ?? 0));
   } catch (error) {
     if (!isErrno(error, 'ELOOP')) throw error;
     throw new UnfitFileError(`${path} is a symbolic link; check who has made it, and remove it`);
@@ -155,7 +164,7 @@ function demandSmall(stats: Stats, path: string, bytesMax: number): void {
 
 /** Makes an empty file for this user. An existing file is left as it is. */
 export function makeFile(path: string): void {
-  closeSync(openSync(path, 'a', 0o600));
+  openFile(path, 'a', 0o600)[Symbol.dispose]();
 }
 
 /** Gives a file a second name, durably. @returns false if `path` exists, which is left as it is */
@@ -217,9 +226,8 @@ export function isErrno(error: unknown, code: string): error is NodeJS.ErrnoExce
 }
 
 export function syncFile(path: string, flags = 'r+'): void {
-  const descriptor = openSync(path, flags);
-  fsyncSync(descriptor);
-  closeSync(descriptor);
+  using file = openFile(path, flags);
+  fsyncSync(file.descriptor);
 }
 
 export function syncFolder(path: string): void {

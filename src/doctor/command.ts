@@ -1,4 +1,6 @@
 import { X509Certificate } from 'node:crypto';
+import { constants } from 'node:fs';
+import { resolve } from 'node:path';
 import { getCACertificates, rootCertificates } from 'node:tls';
 import { earlierStore } from '../backup/earlier-store.ts';
 import { CommandError, command, type Terminal } from '../cli/command.ts';
@@ -7,13 +9,14 @@ import { jwtFlags, jwtRules, type TlsFiles, tlsFiles, tlsFlags } from '../cli/fl
 import { hanging } from '../cli/terminal/wrap.ts';
 import { limits } from '../limits.ts';
 import type { Finding, NamedFinding } from '../ops/contract.ts';
+import { dayMs } from '../quantity-text.ts';
 import { resolveEngine } from '../store/engine.ts';
 import { engineOf } from '../store/engines.ts';
 import { StoreError, StoreOpenError } from '../store/errors.ts';
 import { fetchKeys, IssuerError } from '../tokens/jwt/issuer.ts';
 import { checkPostgres } from './postgres.ts';
 import { checkSqlite } from './sqlite.ts';
-import { error, named, ok, warning } from './start.ts';
+import { error, isAllowed, named, ok, warning } from './start.ts';
 
 export const doctor = command({
   positionals: [],
@@ -38,6 +41,7 @@ export const doctor = command({
     const lost = await lostStore(values);
     const findings = [
       ...ofStore.map((finding) => (finding.name === 'schema' ? (lost ?? finding) : finding)),
+      ...named({ backups: folderOfBackups(values['backup-to']) }),
       ...(await certificateFindings(values)),
       ...ofIssuers.map((finding) => ({ name: 'issuer', ...finding })),
     ];
@@ -65,6 +69,19 @@ async function lostStore({
   return found && { name: 'schema', ...error(found.says, found.remedy) };
 }
 
+/** A service starts without the folder: creates must not wait for the disk of the backups. */
+function folderOfBackups(folder: string | undefined): Finding | undefined {
+  if (folder === undefined) return undefined;
+  const path = resolve(folder);
+  const found = `backups go to ${path}`;
+  return isAllowed(path, constants.W_OK | constants.X_OK)
+    ? ok(found)
+    : error(
+        `${found}, which is no folder that this user can write to`,
+        'make the folder, mount its disk, or give it to the user',
+      );
+}
+
 const styles = { ok: undefined, warning: 'warning', error: 'bad' } as const;
 
 function printFindings(findings: readonly NamedFinding[], { print, width }: Terminal): void {
@@ -90,8 +107,6 @@ async function issuerFinding(issuer: string): Promise<Finding> {
     return error(cause.message, remedy);
   }
 }
-
-const dayMs = 86_400_000;
 
 async function certificateFindings(
   values: Parameters<typeof tlsFiles>[0],

@@ -7,10 +7,7 @@ import { error, ok } from './start.ts';
 export function descriptors(): Finding {
   const found = usualService();
   if (found instanceof CommandError) {
-    return error(
-      found.message,
-      'the limit is that of the shell or supervisor that starts the service',
-    );
+    return error(found.message, 'the shell or supervisor that starts the service sets the limit');
   }
   const { connectionsMax, threadCount } = found;
   const threads = threadCount === 1 ? '1 thread' : `${threadCount} threads`;

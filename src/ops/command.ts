@@ -104,11 +104,15 @@ async function readiness(address: OperatorAddress): Promise<Readiness> {
     throw noAnswer(address, error.message);
   });
   if (/^\{"ready":(true|false),"checks":\[/.test(body)) return JSON.parse(body);
+  // Such as that of a port with TLS.
+  if (/^\{"error":[0-9]+,"message":"/.test(body)) throw noAnswer(address, JSON.parse(body).message);
   throw noAnswer(address, 'the reply is not from Plant Store');
 }
 
 function noAnswer({ host, port }: OperatorAddress, why: string): CommandError {
-  const named = 'start the service, or name its port with --ops-host and --ops-port';
+  const named =
+    'start the service, or name its port with --ops-host and --ops-port, and its certificate with ' +
+    '--ops-tls-certificate';
   return new CommandError(`no service answers at ${host} port ${port} (${why}); ${named}`);
 }
 

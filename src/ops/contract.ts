@@ -62,8 +62,14 @@ export interface Setting {
   readonly inForce: string | null;
 }
 
-/** A warning or an error that needs an operator's attention. */
-export interface LinkedFinding extends Finding {
+/** What needs an operator's attention. */
+export interface LinkedFinding {
+  /**
+   * An error: plants are not stored now. A warning: something has to be done soon. A note: what
+   * clients do.
+   */
+  readonly level: 'error' | 'warning' | 'note';
+  readonly says: string;
   /** The page of the console that has more, such as `/refusals?code=42900`. */
   readonly page: string | null;
 }
@@ -102,7 +108,15 @@ export interface Sample {
   readonly connections: number;
 }
 
-export type SampleList = { readonly samples: readonly Sample[] };
+/** The values of each member, in the order of the samples: fewer bytes than the samples. */
+export type SampleColumns = { readonly [Member in keyof Sample]: readonly Sample[Member][] };
+
+export interface SampleList {
+  /** Without samples, all but `atMs` are missing. */
+  readonly samples: SampleColumns;
+  /** How many the service keeps. */
+  readonly kept: number;
+}
 
 /** It never holds a body, a query or the secret of a token. */
 export interface RefusedRequest {
@@ -117,7 +131,11 @@ export interface RefusedRequest {
   readonly client: string;
 }
 
-export type RefusalList = { readonly refusals: readonly RefusedRequest[] };
+export interface RefusalList {
+  readonly refusals: readonly RefusedRequest[];
+  /** How many the service keeps. */
+  readonly kept: number;
+}
 
 export interface StoredPlant {
   /** Text, because a number of JavaScript does not hold every int64. */
@@ -172,6 +190,13 @@ export interface NewToken {
   readonly name: string;
   readonly role: Token['role'];
   readonly expiresInDays: number | null;
+  /** As the command line takes it, such as `100/s:500`. Missing or null: any. */
+  readonly rate?: string | null;
+}
+
+/** Body of `POST /api/tokens/rate`. */
+export interface NewRate extends Pick<NewToken, 'rate'> {
+  readonly name: string;
 }
 
 export interface CreatedToken {

@@ -1,4 +1,5 @@
 import { excerpt } from '../contract/excerpt.ts';
+import { limits } from '../limits.ts';
 import { StoreError } from '../store/errors.ts';
 import { type Answer, fieldOf, type Handler, type OperatorRequest } from './answer.ts';
 import { type BackupDesk, listBackups, makeBackup } from './api/backups.ts';
@@ -11,10 +12,12 @@ import {
   secretIn,
   showSession,
   signIn,
+  signInFirst,
   signOut,
 } from './api/session.ts';
 import {
   createToken,
+  limitToken,
   listTokens,
   renewToken,
   revokeToken,
@@ -23,7 +26,7 @@ import {
 import { openConsoleFiles } from './console/files.ts';
 import type { Configuration, RefusalList, SampleList, Setting } from './contract.ts';
 import { packed } from './gzip.ts';
-import type { Samples } from './metrics/samples.ts';
+import { columnsOf, type Samples } from './metrics/samples.ts';
 import type { ReaderThread } from './reader.ts';
 import type { RefusedRequests } from './refused-requests.ts';
 
@@ -38,9 +41,6 @@ export interface ConsoleSources extends OverviewSources, SignInSources, TokenSou
 /** The page of the console and its API: all but the probes. Rejects with any defect. */
 export function openConsole(sources: ConsoleSources): Handler {
   const { sessions, samples, reader, backups, refusedRequests, settings } = sources;
-  const signInFirst =
-    `On the machine of the service, ${sources.newToken} creates a token, and ` +
-    `${sources.newLink} signs in without a token.`;
   const { files, scriptHashes } = openConsoleFiles();
   const enter = signIn(sources);
   const routes: Readonly<Record<string, Handler<SessionRequest>>> = {
@@ -49,14 +49,21 @@ export function openConsole(sources: ConsoleSources): Handler {
     'DELETE /api/session': signOut(sessions),
     'GET /api/overview': showOverview(sources),
     'GET /api/samples': ({ query }) =>
-      answerJson({ samples: samples.after(Number(query['after'] ?? 0)) } satisfies SampleList),
+      answerJson({
+        samples: columnsOf(samples.after(Number(query['after'] ?? 0))),
+        kept: limits.ops.samplesKept,
+      } satisfies SampleList),
     'GET /api/plants': searchPlants(reader),
     'GET /api/refusals': ({ query }) =>
-      answerJson({ refusals: refusedRequests.after(query['after']) } satisfies RefusalList),
+      answerJson({
+        refusals: refusedRequests.after(query['after']),
+        kept: limits.ops.refusalsKept,
+      } satisfies RefusalList),
     'GET /api/tokens': listTokens(sources),
     'POST /api/tokens': createToken(sources),
     'DELETE /api/tokens': revokeToken(sources),
     'POST /api/tokens/rotation': renewToken(sources),
+    'POST /api/tokens/rate': limitToken(sources),
     'GET /api/backups': listBackups(backups),
     'POST /api/backups': makeBackup(backups),
     'GET /api/configuration': () => answerJson({ settings } satisfies Configuration),

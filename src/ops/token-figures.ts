@@ -1,7 +1,7 @@
 import type { ProblemName } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
-import type { RequestCounts } from '../tokens/tally.ts';
-import { byOutcome, outcomes } from './metrics/samples.ts';
+import { outcomes, type RequestCounts } from '../tokens/tally.ts';
+import { byOutcome } from './metrics/samples.ts';
 
 /** Since the start. Requests of a revoked or expired token are refusals with `tokenInvalid`. */
 export interface TokenFigures extends Readonly<Omit<RequestCounts, 'id' | 'refusals'>> {

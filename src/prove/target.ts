@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempDisposableSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { CommandError } from '../cli/command.ts';
 import {
@@ -76,8 +76,7 @@ function scratchFolder(folder: string): Disposable & { path: string } {
   if (tooFull !== undefined)
     throw new CommandError(`${tooFull}; make room, or name a store elsewhere with --store`);
   try {
-    const path = mkdtempSync(join(folder, 'plant-store-prove-'));
-    return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true }) };
+    return mkdtempDisposableSync(join(folder, 'plant-store-prove-'));
   } catch (cause) {
     throw new CommandError(
       `cannot make a folder in ${folder} (${(cause as Error).message}); run this as the ` +

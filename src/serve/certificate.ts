@@ -42,8 +42,8 @@ function certificateIn(
   if (!certificate.checkPrivateKey(key))
     throw new CommandError(
       chain.some((other) => other.checkPrivateKey(key))
-        ? `the first certificate in ${files.certificate} is not the one of the key; put the ` +
-            'certificate of the key first, and those of its issuers behind it'
+        ? `the first certificate in ${files.certificate} does not belong to the key; put the ` +
+            'certificate of the key first, and then the certificates of its issuers'
         : `the key in ${files.key} is not the key of ${files.certificate}`,
     );
   const { validFromDate, validToDate } = certificate;
@@ -87,7 +87,7 @@ export async function watchCertificate(files: TlsFiles, log: Log) {
   let current = await readCertificate(files, Date.now());
   let warning: string | undefined;
   let failure: { readonly message: string; readonly isLogged: boolean } | undefined;
-  let renew: (material: TlsMaterial) => void = () => undefined;
+  const listeners: ((material: TlsMaterial) => void)[] = [];
   let isReading = false;
   let isAsked = false;
 
@@ -105,7 +105,7 @@ export async function watchCertificate(files: TlsFiles, log: Log) {
     failure = undefined;
     warn(isSame, read.warning);
     if (isSame) return;
-    renew(read.material);
+    for (const renew of listeners) renew(read.material);
     const expires = new Date(current.expiresAtMs).toISOString();
     log.info({ certificate: files.certificate, expires }, 'a new certificate is in force');
   }
@@ -137,8 +137,8 @@ export async function watchCertificate(files: TlsFiles, log: Log) {
     current: () => current,
     /** Gets the certificate in force at once, because it may be a newer one, and each later one. */
     onRenewed(listener: (material: TlsMaterial) => void): void {
-      renew = listener;
-      renew(current.material);
+      listeners.push(listener);
+      listener(current.material);
     },
     /** Reads the files now, and logs a failure at once. */
     readNow() {

@@ -66,7 +66,10 @@ export const serve = command({
     const isWatched = readable || (format === 'auto' && terminal.width !== undefined);
     try {
       const token = await tokenToTry(service, config, values['token-file']);
-      logStart(service, config, token, log);
+      // On one terminal, the welcome has these facts.
+      const isOneTerminal = terminal.width !== undefined && terminal.errorsWidth !== undefined;
+      logStart(service, config, log);
+      if (!(isWatched && isOneTerminal)) logFacts(service, config, token, log);
       if (isWatched) for (const line of welcome(service, config, token)) terminal.print(line);
     } catch (error) {
       // The threads of the service would keep the process running.
@@ -112,36 +115,39 @@ async function stop(
   return failed || failure !== undefined ? 1 : 0;
 }
 
-function logStart(service: Service, config: ServiceConfig, token: TokenToTry, log: Log): void {
-  const { plantsUrl: url, opsUrl, lastBeatMs, databaseConnectionsMax } = service;
-  const { isNew, pooler } = service.store;
+function logFacts(service: Service, config: ServiceConfig, token: TokenToTry, log: Log): void {
+  const { plantsUrl: url, opsUrl } = service;
   const durability = service.store.durability();
   const store = engineOf(config.store).name;
-  if (isNew) log.warn({ store }, 'there was no store; a new store has been made');
-  if (lastBeatMs !== undefined) logAge(lastBeatMs, log);
-  if (durability) {
+  if (service.store.isNew) log.warn({ store }, 'there was no store; a new store has been made');
+  if (durability)
     log[durability.level === 'lost' ? 'warn' : 'info']({}, `a 200 means: ${durability.says}`);
-    const through = pooler === undefined ? '' : `, through ${pooler}`;
-    const { databaseConnections: wanted } = config;
-    const isLess = wanted !== 'auto' && databaseConnectionsMax < wanted;
-    const rest = isLess ? `; the threads use no more of --database-connections ${wanted}` : '';
-    log.info({}, `at most ${databaseConnectionsMax} connections to the database${through}${rest}`);
-  }
   log.info({ version, url, opsUrl, store, token: token.where }, 'ready');
-  if (
-    config.fixedToken !== undefined &&
-    config.fixedToken.length < limits.access.fixedTokenCharsMin
-  ) {
+}
+
+function logStart(
+  { store, lastBeatMs, databaseConnectionsMax: most }: Service,
+  { databaseConnections: wanted, fixedToken }: ServiceConfig,
+  log: Log,
+): void {
+  if (lastBeatMs !== undefined) logAge(lastBeatMs, log);
+  if (store.durability()) {
+    const through = store.pooler === undefined ? '' : `, through ${store.pooler}`;
+    const isLess = wanted !== 'auto' && most < wanted;
+    const rest = isLess ? `; the threads use no more of --database-connections ${wanted}` : '';
+    log.info({}, `at most ${most} connections to the database${through}${rest}`);
+  }
+  const { fixedTokenCharsMin } = limits.access;
+  if (fixedToken !== undefined && fixedToken.length < fixedTokenCharsMin)
     log.warn(
       {},
       'the fixed token is short, and users of this machine may guess it; give it ' +
-        `${limits.access.fixedTokenCharsMin} random characters or more`,
+        `${fixedTokenCharsMin} random characters or more`,
     );
-  }
 }
 
 /** A restored store has no plants that were created after its last heartbeat, or hardly any. */
-function logAge(lastBeatMs: number, log: Log): void {
+export function logAge(lastBeatMs: number, log: Pick<Log, 'info' | 'warn'>): void {
   const ageMs = Date.now() - lastBeatMs;
   const lastHeartbeatAt = new Date(lastBeatMs).toISOString();
   if (ageMs < -limits.store.clocksApartMs)
@@ -164,7 +170,7 @@ async function demandStore(values: ServeValues, log: Log): Promise<void> {
   // Only backups are traces of an earlier store in a database.
   if (file === undefined && choice === 'auto' && backups === undefined) return;
   if (await isThere()) {
-    const says = '--new-store yes is set, and would make a lost store again; take the setting away';
+    const says = '--new-store yes is set, and would make a lost store again; remove the setting';
     if (choice === 'yes') log.warn({}, says);
     return;
   }

@@ -3,6 +3,7 @@ import type { Environment } from '../cli/flags/environment.ts';
 import type { Values } from '../cli/flags/flags.ts';
 import { jwtFlags, jwtRules, tlsFiles } from '../cli/flags/groups.ts';
 import { UsageError } from '../cli/flags/values.ts';
+import { reachable } from '../hosts.ts';
 import { limits } from '../limits.ts';
 import { engineOf } from '../store/engines.ts';
 import { fixedToken } from './fixed-token.ts';
@@ -46,10 +47,17 @@ export type ServeValues = Values<(typeof serveFlags)[number]>;
 /** With --reuse-port the kernel would spread clients and operators over both listeners. */
 export function demandTwoPorts(values: ServeValues): void {
   const { host, port, 'ops-host': opsHost, 'ops-port': opsPort } = values;
-  if (port === 0 || port !== opsPort || host !== opsHost) return;
+  if (port === 0 || port !== opsPort || !overlap(host, opsHost)) return;
+  const on = host === opsHost ? host : `${host} and ${opsHost}`;
   throw new UsageError(
-    `--port and --ops-port are both ${port} on ${host}; choose another port for one of them`,
+    `--port and --ops-port are both ${port} on ${on}; choose another port for one of them`,
   );
+}
+
+/** Whether two listeners with one port would meet. */
+function overlap(...hosts: readonly [string, string]): boolean {
+  const [one, other] = hosts.map((host) => (host === 'localhost' ? '127.0.0.1' : reachable(host)));
+  return one === other || hosts.some((host) => reachable(host) !== host);
 }
 
 /** @throws UsageError */

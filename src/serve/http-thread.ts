@@ -2,7 +2,7 @@ import { parentPort } from 'node:worker_threads';
 import { openApiDocument } from '../contract/openapi.ts';
 import { problemNames } from '../contract/problems.ts';
 import { crossOrigin } from '../create/cross-origin.ts';
-import type { ObserveCreate } from '../create/observer.ts';
+import { CreateObserver, type ObserveCreate } from '../create/observer.ts';
 import { routes } from '../create/routes.ts';
 import { newRequestIdPrefix } from '../http/exchange.ts';
 import { listen } from '../http/listener.ts';
@@ -21,7 +21,6 @@ import {
   logEvents,
   openThreadLog,
 } from '../telemetry/log.ts';
-import { ObservedCreate } from '../telemetry/observer.ts';
 import { reportRequests } from '../telemetry/request-reports.ts';
 import { answerCalls } from '../threads/calls.ts';
 import { count, httpThreadLayout, measuresIn } from '../threads/measures.ts';
@@ -115,7 +114,7 @@ async function serve({ config, ...shared }: HttpThreadOptions, log: Log) {
     }),
   );
   const observe: ObserveCreate = (exchange, tally) =>
-    traces?.observeTraced(exchange, tally, measures) ?? new ObservedCreate(tally, measures);
+    traces?.observeTraced(exchange, tally, measures) ?? new CreateObserver(tally, measures);
   const limiter = rateLimiterIn(shared.rateLimits);
   const cors = config.corsOrigins && crossOrigin(config.corsOrigins);
   const openApi = JSON.stringify(openApiDocument(config.basePath, config.bodyBytesMax));

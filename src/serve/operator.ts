@@ -1,4 +1,4 @@
-import { dirname, resolve } from 'node:path';
+import { dirname } from 'node:path';
 import type { Setting } from '../cli/flags/command-line.ts';
 import { problems } from '../contract/problems.ts';
 import { fileSystemOfLater, isSpaceLow } from '../disk/file-system.ts';
@@ -17,7 +17,6 @@ import { openReaderThread, type ReaderThread } from '../ops/reader.ts';
 import type { RefusedRequests } from '../ops/refused-requests.ts';
 import type { TokenFigureTable } from '../ops/token-figures.ts';
 import { startThread, version } from '../program.ts';
-import { commandOn, shellQuoted } from '../store/command-text.ts';
 import { engineOf } from '../store/engines.ts';
 import type { StoreLocation } from '../store/location.ts';
 import type { SharedStore } from '../store/store.ts';
@@ -86,8 +85,6 @@ export async function openOperator(options: OperatorOptions) {
         version,
         location,
         settings: inForce(port, options),
-        newToken: commandOn(location, 'token create NAME --role operate'),
-        newLink: commandOn(location, `open${addressFlags(config, port)}`),
         startedAtMs: performance.timeOrigin,
         sessions: sessionsIn(store, Date.now),
         now: Date.now,
@@ -108,11 +105,6 @@ export async function openOperator(options: OperatorOptions) {
     },
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
-}
-
-function addressFlags({ opsHost, opsTls }: ServiceConfig, port: string): string {
-  const tls = opsTls ? ` --ops-tls-certificate ${shellQuoted(resolve(opsTls.certificate))}` : '';
-  return ` --ops-host ${shellQuoted(opsHost)} --ops-port ${port}${tls}`;
 }
 
 /** With what the service has chosen itself. */

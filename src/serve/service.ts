@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { CommandError } from '../cli/command.ts';
 import type { TlsFiles } from '../cli/flags/groups.ts';
 import { limits } from '../limits.ts';
@@ -34,9 +35,13 @@ export async function startService(
   await using starting = new AsyncDisposableStack();
   const { log } = serviceLog;
   const engine = engineOf(config.store);
+  const watched = config.tls && starting.use(await watch(config.tls, log));
   const certificates = {
-    public: config.tls && starting.use(await watch(config.tls, log)),
-    operators: config.opsTls && starting.use(await watch(config.opsTls, log)),
+    public: watched,
+    // Files that both listeners have are read, and warned of, once.
+    operators: isDeepStrictEqual(config.opsTls, config.tls)
+      ? watched
+      : config.opsTls && starting.use(await watch(config.opsTls, log)),
   };
   // Only this command loads the code, while it opens the store.
   const operatorModule = import('./operator.ts');
@@ -112,7 +117,7 @@ export async function startService(
     lastBeatMs,
     /** Reads the files of the certificates, and the keys of the identity providers, again. */
     readAgain() {
-      for (const certificate of Object.values(certificates)) certificate?.readNow();
+      for (const certificate of new Set(Object.values(certificates))) certificate?.readNow();
       for (const thread of threads) thread.readKeys();
     },
   };

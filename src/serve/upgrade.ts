@@ -52,7 +52,7 @@ async function prepareFile(location: SqliteLocation, log: Log, terminal: Termina
   if (isInDoubt && (await engine.repair()))
     log.warn(
       { store: location.path },
-      'a sync had failed; the disk has everything again that the files of the store say',
+      'a sync had failed; the disk again has everything that the files of the store say',
     );
   const schema = await engine.outdatedSchema();
   if (schema === undefined) return;

@@ -58,13 +58,7 @@ export const manifestEnding = '.manifest.json';
 export const firstTokenName = 'first-start.token';
 
 /** The location as a URL without a password, with the parameters that lead to the store. */
-export function urlWithoutPassword({
-  hosts,
-  user,
-  database,
-  tls,
-  options,
-}: PostgresLocation): string {
+export function shownUrl({ hosts, user, database, tls, options }: PostgresLocation): string {
   const hostList = hosts.map(({ host, port }) => `${hostText(host)}:${port}`).join(',');
   const named = Object.entries({ ...tls, options }).filter(([, value]) => value);
   const parameters = new URLSearchParams(named as [string, string][]);

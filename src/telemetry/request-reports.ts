@@ -3,13 +3,13 @@ import { type Exchange, requestIdOf } from '../http/exchange.ts';
 import { limits } from '../limits.ts';
 import type { RefusedRequest } from '../ops/contract.ts';
 import { type RequestCounts, Tally } from '../tokens/tally.ts';
-import { type StoreFailure, steadyMs } from './store-watch.ts';
+import { type Outage, steadyMs } from './store-watch.ts';
 
 export interface RequestReport {
   readonly tokens: readonly RequestCounts[];
   readonly refusals: readonly RefusedRequest[];
   /** Of the requests that were refused with 50301. */
-  readonly failure: StoreFailure | undefined;
+  readonly failure: Outage | undefined;
 }
 
 /** Counts by token and gathers refusals on one thread, and reports both once a second at most. */
@@ -23,7 +23,7 @@ export function reportRequests(
   const changed: Tally[] = [];
   /** Their other texts are made once a second, for those that are kept: a note takes 0.2 µs. */
   let refusals: ReturnType<typeof noted>[] = [];
-  let failure: StoreFailure | undefined;
+  let failure: Outage | undefined;
 
   function reportNow(): void {
     const tokens = changed.splice(0).map((tally) => tally.flush());
@@ -55,7 +55,7 @@ export function reportRequests(
   };
 }
 
-function failureAfter(before: StoreFailure | undefined, { cause, message }: Refusal): StoreFailure {
+function failureAfter(before: Outage | undefined, { cause, message }: Refusal): Outage {
   const atMs = steadyMs();
   const { sinceMs = atMs, refused = 0 } = before ?? {};
   return { reason: cause ?? message, sinceMs, untilMs: atMs, refused: refused + 1 };

@@ -4,7 +4,7 @@ import type { Durability, SharedStore } from '../store/store.ts';
 import type { Log } from './log.ts';
 
 /** What the store could not do. Times are those of `steadyMs`. */
-export interface StoreFailure {
+export interface Outage {
   readonly reason: string;
   readonly sinceMs: number;
   readonly untilMs: number;
@@ -50,7 +50,7 @@ export function watchStore(log: Log, nowMs = steadyMs) {
 function tellOutages(log: Log, nowMs: () => number) {
   let outage: { sinceMs: number; untilMs: number; toldMs: number; refused: number } | undefined;
   return {
-    failed({ reason, sinceMs, untilMs, refused }: StoreFailure): void {
+    failed({ reason, sinceMs, untilMs, refused }: Outage): void {
       const atMs = nowMs();
       if (outage === undefined) {
         outage = { sinceMs, untilMs, toldMs: atMs, refused: 0 };

@@ -31,7 +31,7 @@ import {
   ParentBasedSampler,
 } from '@opentelemetry/sdk-trace-base';
 import { type ProblemName, problems } from '../contract/problems.ts';
-import type { CreateObserver } from '../create/observer.ts';
+import { CreateObserver, type HttpThreadMeasures } from '../create/observer.ts';
 import type { Exchange } from '../http/exchange.ts';
 import { limits } from '../limits.ts';
 import { version } from '../program.ts';
@@ -39,7 +39,6 @@ import type { Transaction } from '../store/commit-queue.ts';
 import type { Settlement } from '../store/plants.ts';
 import type { Tally } from '../tokens/tally.ts';
 import type { Log } from './log.ts';
-import { type HttpThreadMeasures, ObservedCreate } from './observer.ts';
 
 export interface TracedService {
   readonly basePath: string;
@@ -138,7 +137,7 @@ interface TraceOptions {
 }
 
 /** A create whose span has the children `receive`, `wait` and `commit`. */
-class TracedCreate extends ObservedCreate implements CreateObserver {
+class TracedCreate extends CreateObserver {
   private readonly options: TraceOptions;
   private queuedTime: number | undefined;
   private isClientGone = false;
@@ -148,11 +147,11 @@ class TracedCreate extends ObservedCreate implements CreateObserver {
     this.options = options;
   }
 
-  received(): void {
+  override received(): void {
     this.child('receive', this.options.startTime).end(this.time());
   }
 
-  queued(): void {
+  override queued(): void {
     this.queuedTime = this.time();
   }
 
@@ -183,7 +182,7 @@ class TracedCreate extends ObservedCreate implements CreateObserver {
   }
 
   /** Ends the span, unless the plant waits or is being committed. */
-  clientClosed(): void {
+  override clientClosed(): void {
     this.isClientGone = true;
     if (this.queuedTime === undefined) this.end();
   }

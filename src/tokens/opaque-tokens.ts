@@ -96,7 +96,7 @@ export async function openOpaqueTokens(
     everyMs: refreshMs,
     retryMs: refreshRetryMs,
     staleMs,
-    againMs: () => threads * readAgainMs,
+    againMs: threads * readAgainMs,
     async read() {
       const records = await store.liveTokens(now());
       const known = new Map([...byHash.values()].map(({ id, tally }) => [id, tally]));

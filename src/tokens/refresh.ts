@@ -5,7 +5,7 @@ export interface RefreshOptions {
   readonly everyMs: number;
   readonly retryMs: number;
   /** Shortest interval of the reads that `again` causes. */
-  readonly againMs: () => number;
+  readonly againMs: number;
   readonly staleMs: number;
   /** Called for the first of several failures in a row. */
   readonly onError: (error: unknown) => void;
@@ -49,7 +49,7 @@ export function openRefresh({ read, everyMs, retryMs, againMs, staleMs, onError 
   /** Reads as soon as it is allowed, unless another read begins before. */
   async function readFor(request: PromiseWithResolvers<void>): Promise<void> {
     while (requested === request && isOpen) {
-      const waitMs = beganMs + againMs() - performance.now();
+      const waitMs = beganMs + againMs - performance.now();
       if (underWay === undefined && waitMs <= 0) void readOnce();
       else await (underWay ?? delay(waitMs, undefined, { ref: false }));
     }

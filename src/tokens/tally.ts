@@ -1,6 +1,7 @@
 import type { ProblemName } from '../contract/problems.ts';
 
-export type Outcome = 'created' | 'same' | 'taken' | 'refused' | 'failed';
+export const outcomes = ['created', 'same', 'taken', 'refused', 'failed'] as const;
+export type Outcome = (typeof outcomes)[number];
 
 /** What became of the requests of a token, or of a subject, on one thread since its last report. */
 export interface RequestCounts extends Record<Outcome, number> {

@@ -1,21 +1,28 @@
 export const lineFeed = 0x0a;
 const quote = 0x22;
 
+export const tab = '\t';
+
 /** By preference: RFC 4180, spreadsheets with decimal commas, copied tables. */
-export const delimiters: readonly string[] = [',', ';', '\t'];
+export const delimiters: readonly string[] = [',', ';', tab];
+
+/** How the records of a file are cut into cells. */
+export interface Dialect {
+  readonly delimiter: string;
+  /** Cells may be quoted. Else a quote is an ordinary character. */
+  readonly quotes: boolean;
+}
+
+/** Undefined for an empty cell without quotes, and null for `\N`, the NULL in dumps of databases. */
+type Cell = string | undefined | null;
 
 /** After a quote in a quoted cell, the cell ends, or a second quote follows: both are one quote. */
 const [cellStart, plain, quoted, afterQuote] = [0, 1, 2, 3];
 
-/** Tables with tabs do not quote: a quote in them is an ordinary character. */
-function quotes(delimiter: string): boolean {
-  return delimiter !== '\t';
-}
-
 /** A line feed outside a quoted cell ends a record (RFC 4180 §2). Other quotes are plain. */
-export function csvRecordEnds() {
+export function csvRecordEnds(quotes: boolean) {
   let codes = delimiters.map((delimiter) => delimiter.charCodeAt(0));
-  let quoteCode: number | undefined = quote;
+  let quoteCode = quotes ? quote : undefined;
   let state = cellStart;
   let linesPassed = 0;
 
@@ -39,18 +46,18 @@ export function csvRecordEnds() {
       return linesPassed;
     },
     /** Until this call, all `delimiters` separate cells. */
-    setDelimiter(delimiter: string): void {
+    setDialect({ delimiter, quotes }: Dialect): void {
       codes = [delimiter.charCodeAt(0)];
-      if (!quotes(delimiter)) quoteCode = undefined;
+      if (!quotes) quoteCode = undefined;
     },
   };
 }
 
-/** An empty cell without quotes is undefined. @returns the fault of the record, as a string */
-export function readCells(record: string, delimiter: string): (string | undefined)[] | string {
-  if (!quotes(delimiter) || !record.includes('"'))
-    return record.split(delimiter).map((cell) => cell || undefined);
-  const cells: (string | undefined)[] = [];
+/** @returns the fault of the record, as a string */
+export function readCells(record: string, { delimiter, quotes }: Dialect): Cell[] | string {
+  if (!quotes) return record.split(delimiter).map((cell) => cell || undefined);
+  if (!record.includes('"')) return record.split(delimiter).map(unquoted);
+  const cells: Cell[] = [];
   for (let at = 0; ; at += 1) {
     const isQuoted = record[at] === '"';
     const end = isQuoted ? quotedEnd(record, at) : plainEnd(record, at, delimiter);
@@ -60,12 +67,18 @@ export function readCells(record: string, delimiter: string): (string | undefine
     cells.push(
       isQuoted
         ? record.slice(at + 1, end - 1).replaceAll('""', '"')
-        : record.slice(at, end) || undefined,
+        : unquoted(record.slice(at, end)),
     );
     if (end === record.length) return cells;
     at = end;
   }
 }
+
+function unquoted(cell: string): Cell {
+  return cell === databaseNull ? null : cell || undefined;
+}
+
+const databaseNull = '\\N';
 
 function plainEnd(record: string, start: number, delimiter: string): number {
   const end = record.indexOf(delimiter, start);
@@ -79,8 +92,9 @@ function quotedEnd(record: string, start: number): number {
   return end < 0 ? end : end + 1;
 }
 
-/** Undefined becomes an empty cell, and the empty text a quoted cell. */
+/** Undefined becomes an empty cell. The empty text and `\N` are quoted. */
 export function writeCell(text: string | undefined): string {
   if (text === undefined) return '';
-  return text === '' || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  const isPlain = unquoted(text) === text && !/[",\r\n]/.test(text);
+  return isPlain ? text : `"${text.replaceAll('"', '""')}"`;
 }

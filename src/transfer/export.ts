@@ -4,7 +4,6 @@ import { pipeline } from 'node:stream/promises';
 import { setImmediate } from 'node:timers/promises';
 import { createGzip, createZstdCompress } from 'node:zlib';
 import { CommandError, command, type Terminal } from '../cli/command.ts';
-import { UsageError } from '../cli/flags/values.ts';
 import { atInterruption } from '../cli/terminal/interruption.ts';
 import { tookText } from '../cli/terminal/progress.ts';
 import { withUnfinishedFolder } from '../cli/unfinished-folder.ts';
@@ -14,7 +13,7 @@ import { engineOf } from '../store/engines.ts';
 import type { StoreLocation } from '../store/location.ts';
 import type { PlantSnapshot } from '../store/plants.ts';
 import type { Format } from './format.ts';
-import { type Compression, fileFormat, formats, pipe } from './formats.ts';
+import { type Compression, formats, pipe, writtenFormat } from './formats.ts';
 import { refuseStoreFile } from './store-files.ts';
 
 export const exportCommand = command({
@@ -30,9 +29,7 @@ export const exportCommand = command({
     'plant-store export plants.ndjson.zst --overwrite --json',
   ],
   async run({ values, positionals: [file = pipe] }, terminal) {
-    const { format, compression } = fileFormat(file, values.format);
-    if (/\.tsv(\.gz|\.zst)?$/i.test(file))
-      throw new UsageError('an export of CSV has commas; end the name of the file with .csv');
+    const { format, compression } = writtenFormat(file, values.format);
     if (file !== pipe) checkDestination(file, values.store, values.overwrite);
     await using store = await engineOf(values.store).openReader(limits.cli.readMs);
     await using snapshot = await store.openSnapshot();

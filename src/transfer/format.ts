@@ -19,6 +19,11 @@ export type ColumnTitles = Partial<Readonly<Record<'id' | 'name' | 'tag', string
 
 interface TableOptions {
   readonly titles?: ColumnTitles | undefined;
+  /**
+   * Whether cells may be quoted. Undefined: yes, but a file with tabs is read only as far as the
+   * answer makes no difference.
+   */
+  readonly quotes?: boolean | undefined;
   /** @param unread the titles of the columns that are not read */
   onHeader?(unread: readonly string[], hasTag: boolean): void;
   /** A quoted cell of the row holds line ends, or a stray quote has joined rows. */

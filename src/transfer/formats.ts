@@ -21,13 +21,31 @@ const endings: Readonly<Record<string, FormatName>> = {
 
 export type Compression = 'gz' | 'zst';
 
-/** The format that is said, or that the name tells, as in `plants.csv.gz`; else NDJSON. */
-export function fileFormat(file: string, said: FormatName | undefined) {
-  const [uncompressed = '', compression] = file.toLowerCase().split(/\.(gz|zst)$/);
+/** The format of a file to read, which is said, or which its name tells; else NDJSON. */
+export function readFormat(file: string, said: Values<'format'>['format']) {
+  const { ending, compression } = endingOf(file);
   return {
-    format: said ?? endings[extname(uncompressed)] ?? 'ndjson',
-    compression: compression as Compression | undefined,
+    format: said === 'tsv' ? 'csv' : (said ?? endings[ending] ?? 'ndjson'),
+    compression,
   };
+}
+
+/** The format of a file to write. @throws UsageError if its name tells of another one */
+export function writtenFormat(file: string, said: Values<'format'>['format']) {
+  const { ending, compression } = endingOf(file);
+  const known = ending === '' ? 'ndjson' : endings[ending];
+  if (said === 'tsv' || (said === undefined && (known === undefined || ending === '.tsv')))
+    throw new UsageError(
+      `no export is ${said ?? ending}; end the name of the file with .ndjson or .csv, or add ` +
+        '--format ndjson or --format csv',
+    );
+  return { format: said ?? known ?? 'ndjson', compression };
+}
+
+/** In lower case, and without the ending of a compression, as in `plants.csv.gz`. */
+function endingOf(file: string) {
+  const [uncompressed = '', compression] = file.toLowerCase().split(/\.(gz|zst)$/);
+  return { ending: extname(uncompressed), compression: compression as Compression | undefined };
 }
 
 /** Standard input or output. */
@@ -36,7 +54,7 @@ export const pipe = '-';
 /** Reads the plants of a file, and says which columns it leaves out. @throws UsageError */
 export function openPlantReader(
   format: FormatName,
-  { column, 'body-limit': bodyBytesMax }: Values<'column' | 'body-limit'>,
+  { format: said, column, 'body-limit': bodyBytesMax }: Values<'format' | 'column' | 'body-limit'>,
   { note }: Pick<Terminal, 'note'>,
 ) {
   if (column !== undefined && format !== 'csv')
@@ -50,6 +68,7 @@ export function openPlantReader(
   const joined = { rows: 0, firstLine: 0 };
   const reader = formats[format].openReader(bodyBytesMax + limits.transfer.idBytesMax, {
     titles,
+    quotes: said && said !== 'tsv',
     onHeader(unread, hasTag) {
       if (unread.length === 0) return;
       unreadColumns = unread;

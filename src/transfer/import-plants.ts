@@ -57,8 +57,18 @@ export async function importPlants(
 }
 
 async function* readAll(chunks: AsyncIterable<Buffer>, reader: PlantFileReader) {
-  for await (const chunk of chunks) yield [...reader.read(chunk)];
-  yield [...reader.end()];
+  for await (const chunk of chunks) yield* readChunk(reader.read(chunk));
+  yield* readChunk(reader.end());
+}
+
+/** What comes before an error is stored, wherever a chunk begins. */
+function* readChunk(read: Iterable<Entry>): Generator<readonly Entry[]> {
+  const entries: Entry[] = [];
+  try {
+    for (const entry of read) entries.push(entry);
+  } finally {
+    yield entries;
+  }
 }
 
 async function createAll(entries: readonly Entry[], counts: ImportCounts, options: ImportOptions) {

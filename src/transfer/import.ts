@@ -6,7 +6,7 @@ import { limits } from '../limits.ts';
 import { plantsText } from '../quantity-text.ts';
 import { engineOf } from '../store/engines.ts';
 import { FileError } from './format.ts';
-import { fileFormat, openPlantReader, pipe } from './formats.ts';
+import { openPlantReader, pipe, readFormat } from './formats.ts';
 import { type ImportCounts, importPlants } from './import-plants.ts';
 import { openSource } from './import-source.ts';
 import { openRefusedLines } from './refused-lines.ts';
@@ -23,7 +23,7 @@ export const importCommand = command({
     'plant-store import garden.csv --column id=Nr --column name=Title',
   ],
   async run({ values, positionals: [file = ''] }, terminal) {
-    const { format, compression } = fileFormat(file, values.format);
+    const { format, compression } = readFormat(file, values.format);
     const reader = openPlantReader(format, values, terminal);
     const refused = openRefusedLines(file);
     await using store = await engineOf(values.store).open({

@@ -41,7 +41,10 @@ function refuseOtherJson(firstLine: Buffer): void {
     );
   // UTF-16 is not UTF-8, and a line that was cut at its start has the end of a plant.
   if (/^[^{\ufffd].*[,;\t]/s.test(start) && !firstLine.toString().trimEnd().endsWith('}'))
-    throw new FileError('is a table and not a plant on each line; add --format csv');
+    throw new FileError(
+      'is a table and not a plant on each line; add --format csv, or --format tsv if tabs ' +
+        'separate the cells and quotes are plain',
+    );
   if (start === '{')
     throw new FileError(
       'has JSON over several lines and not a plant on each line; convert it with: jq -c .',

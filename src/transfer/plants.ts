@@ -9,7 +9,7 @@ import { limits } from '../limits.ts';
 import { engineOf } from '../store/engines.ts';
 import type { PlantMatch, StoredPlant } from '../store/plants.ts';
 import { detailsOf } from './format.ts';
-import { type FormatName, formats } from './formats.ts';
+import { type FormatName, formats, pipe, writtenFormat } from './formats.ts';
 
 export const plantsGet = command({
   positionals: ['ID...'],
@@ -89,7 +89,7 @@ async function openPrinter(
     const { openTable } = await import('../cli/terminal/table.ts');
     return openTable(plantColumns, terminal);
   }
-  return filePrinter(format ?? 'ndjson', terminal);
+  return filePrinter(writtenFormat(pipe, format).format, terminal);
 }
 
 function filePrinter(format: FormatName, { write }: Terminal): Table<StoredPlant> {

@@ -6,14 +6,13 @@ import {
   constants,
   lstatSync,
   openSync,
-  readSync,
   renameSync,
   rmSync,
   statSync,
 } from 'node:fs';
 import { resolve } from 'node:path';
 import { CommandError } from '../cli/command.ts';
-import { compactTime, forReading, isSystemError } from '../disk/files.ts';
+import { compactTime, forReading, isSystemError, startOf } from '../disk/files.ts';
 import { limits } from '../limits.ts';
 import { pipe } from './formats.ts';
 import type { RefusedRecord } from './import-plants.ts';
@@ -77,13 +76,8 @@ const lineStart = '{"line":';
 function demandFit(path: string): void {
   const stats = lstatSync(path, { throwIfNoEntry: false });
   if (stats === undefined) return;
-  const start = Buffer.alloc(lineStart.length);
-  if (stats.isFile()) {
-    const descriptor = openSync(path, forReading | (constants.O_NOFOLLOW ?? 0));
-    readSync(descriptor, start);
-    closeSync(descriptor);
-  }
-  if (start.toString() !== lineStart)
+  const flags = forReading | (constants.O_NOFOLLOW ?? 0);
+  if (!stats.isFile() || startOf(path, lineStart.length, flags).toString() !== lineStart)
     throw new CommandError(`${path} exists, and is not a file of refused lines; move it away`);
 }
 

@@ -1,7 +1,7 @@
-import { closeSync, openSync, readSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { basename } from 'node:path';
 import { CommandError } from '../cli/command.ts';
-import { forReading, isSameFile, withoutLinks } from '../disk/files.ts';
+import { isSameFile, startOf, withoutLinks } from '../disk/files.ts';
 import { engineOf } from '../store/engines.ts';
 import {
   firstTokenName,
@@ -52,13 +52,6 @@ const beginnings = [
 /** Not for a store that this process has open: a close would end SQLite's locks (fcntl(2)). */
 function isOfSqlite(path: string): boolean {
   if (!statSync(path, { throwIfNoEntry: false })?.isFile()) return false;
-  const start = Buffer.alloc(16);
-  // A pipe that has replaced the file must not block.
-  const descriptor = openSync(path, forReading);
-  try {
-    readSync(descriptor, start);
-  } finally {
-    closeSync(descriptor);
-  }
-  return beginnings.some((beginning) => start.toString('hex').startsWith(beginning));
+  const start = startOf(path, 16).toString('hex');
+  return beginnings.some((beginning) => start.startsWith(beginning));
 }

@@ -1,7 +1,16 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { copyFileSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  lstatSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -131,7 +140,7 @@ test('beside a service under load, a backup is of one moment and has every plant
   await done('backup', path, ...on(store));
   const meanwhile = load.acknowledged.length - before.length;
   assert(meanwhile > 10, `the server had only ${meanwhile} creates meanwhile`);
-  const isStore = /is a store in use and not a backup/;
+  const isStore = /is a store and not a backup, because plants may be in /;
   await refused(isStore, 'restore', store, '--overwrite', ...on(await newStore(t)));
   const inUse = /another process has the store at .* open; stop the service/;
   await refused(inUse, 'restore', sound, '--overwrite', ...on(store));
@@ -207,11 +216,6 @@ const damages: readonly (readonly [
     'the manifest of another backup',
     (path) => copyFileSync(`${large}.manifest.json`, `${path}.manifest.json`),
     /differs from its manifest: .*, plants 20000 \(found 3\)/,
-  ],
-  [
-    'a part missing',
-    (path) => truncateSync(path, statSync(path).size - 4_096),
-    /is damaged \(|differs from its manifest/,
   ],
   ['nothing in it', (path) => truncateSync(path, 0), /is not a plant store/],
   [
@@ -323,7 +327,7 @@ test('a trigger makes no backup unsound: verify tells it, and restore leaves it 
 
   assert.match(
     restored.stderr,
-    RegExp(`The backup has ${names}, ${does}\\. The restored store is without\\.`),
+    RegExp(`The backup has ${names}, ${does}\\. The restored store has none\\.`),
   );
   using db = new DatabaseSync(other);
   const left = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'trigger'").all();
@@ -357,10 +361,19 @@ test('restore replaces a store that holds plants only with --overwrite, and keep
   assert.deepEqual(restored, { ...(await doneJson('verify', sound)), file: store });
   assert.deepEqual([storedPlants(store).length, storedPlants(replaced).length], [3, 2]);
   assert.deepEqual(namesIn(dirname(store)).length, 2);
-  // The way back.
-  const again = join(dirname(store), 'again.db');
-  await done('restore', replaced, ...on(again));
+  // The way back. A reader of a store leaves an empty WAL, and a link may have no target yet.
+  writeFileSync(`${replaced}-wal`, '');
+  const [again, link] = ['again.db', 'link.db'].map((name) => join(dirname(store), name)) as [
+    string,
+    string,
+  ];
+  symlinkSync('again.db', link);
+  await done('restore', replaced, ...on(link));
   assert.equal(storedPlants(again).length, 2);
+  const { file, replaced: old } = await doneJson('restore', sound, '--overwrite', ...on(link));
+  assert.deepEqual([file, dirname(old)], [again, dirname(store)]);
+  assert.deepEqual([storedPlants(link).length, storedPlants(old).length], [3, 2]);
+  assert(lstatSync(link).isSymbolicLink());
 });
 
 test('restore replaces a store without plants as it is, and one that is no database any more with its logs', async (t) => {

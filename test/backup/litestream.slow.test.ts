@@ -5,8 +5,7 @@ import { copyFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { promisify } from 'node:util';
-import { limits } from '../../src/limits.ts';
-import { plant, sabotaging } from '../helpers/faults.ts';
+import { plant, sabotaging, withLimits } from '../helpers/faults.ts';
 import {
   litestreamProgram,
   litestreamYml,
@@ -21,12 +20,11 @@ import {
   type Owner,
   oneThread,
   programInShell,
-  runProgram,
   startServer,
-  storeText,
   takesNoCode,
   temporaryFolder,
 } from '../helpers/program.ts';
+import { done, on, refused } from '../helpers/run-here.ts';
 import { skipVisibly } from '../helpers/skips.ts';
 import { storedPlants, walSalt } from '../helpers/store-file.ts';
 
@@ -55,12 +53,6 @@ test('Litestream outlives stops of the service, and the commands of the store wo
   const { store, replica } = replicated;
   // It waits for the store.
   const litestream = startLitestream(t, replicated);
-  const flags = ['--store', storeText(store)];
-  const succeed = async (...args: string[]) => {
-    const { code, stderr } = await runProgram([...args, ...flags]);
-    assert.equal(code, 0, stderr);
-  };
-
   const first = await startServer(t, store, oneThread);
   assert.equal((await create(first.plantsUrl, { id: 1, name: 'Alder' })).status, 200);
   await litestream.inSync();
@@ -69,14 +61,13 @@ test('Litestream outlives stops of the service, and the commands of the store wo
   assert.equal((await create(second.plantsUrl, { id: 2, name: 'Birch' })).status, 200);
   const plants = `${replica}.ndjson`;
   writeFileSync(plants, '{"id":3,"name":"Cedar"}\n');
-  await succeed('import', plants);
-  await succeed('backup', `${replica}.backup.db`);
-  await succeed('verify', `${replica}.backup.db`);
-  await succeed('verify');
+  await done('import', plants, ...on(store));
+  await done('backup', `${replica}.backup.db`, ...on(store));
+  await done('verify', `${replica}.backup.db`);
+  await done('verify', ...on(store));
   await second.stop();
-  const refused = await runProgram(['restore', `${replica}.backup.db`, '--overwrite', ...flags]);
-  assert.match(refused.stderr, /another process has the store at .* open; stop the service/);
-  assert.equal(refused.code, 1);
+  const inUse = /another process has the store at .* open; stop the service/;
+  await refused(inUse, 'restore', `${replica}.backup.db`, '--overwrite', ...on(store));
   await litestream.stop();
 
   assert.deepEqual(await restored(replicated), [
@@ -86,10 +77,14 @@ test('Litestream outlives stops of the service, and the commands of the store wo
   ]);
 });
 
-test('a Litestream that was away while the WAL began again misses no create', async (t) => {
+test('a Litestream that was away while the WAL began again misses no create', {
+  skip: takesNoCode,
+}, async (t) => {
   if (isMissing(t)) return;
   const replicated = await replicatedStore(t);
-  const { plantsUrl } = await startServer(t, replicated.store, oneThread);
+  const checkpointPages = 100;
+  const often = withLimits({ sqlite: { checkpointPages } });
+  const { plantsUrl } = await startServer(t, replicated.store, oneThread, often);
   let plants = 0;
   // Each plant takes a page, and changes others: its id lies between earlier ids.
   const createPage = async () => {
@@ -99,7 +94,7 @@ test('a Litestream that was away while the WAL began again misses no create', as
     assert.equal(status, 200);
   };
   const away = startLitestream(t, replicated);
-  const pages = Array.from({ length: 0.7 * limits.sqlite.checkpointPages }, createPage);
+  const pages = Array.from({ length: 0.7 * checkpointPages }, createPage);
   await Promise.all(pages);
   await away.inSync();
   await away.stop('SIGKILL');

@@ -6,7 +6,7 @@ import { type TestContext, test } from 'node:test';
 import { openBackups } from '../../src/backup/schedule.ts';
 import { retention } from '../../src/cli/flags/values.ts';
 import { limits } from '../../src/limits.ts';
-import type { BackupList } from '../../src/ops/contract.ts';
+import type { BackupList, Overview } from '../../src/ops/contract.ts';
 import { engineOf, tryLockFile } from '../../src/store/engines.ts';
 import { fileLocation } from '../../src/store/location.ts';
 import type { Log } from '../../src/telemetry/log.ts';
@@ -14,7 +14,7 @@ import { namesIn, newStore } from '../helpers/backups.ts';
 import { ask, signIn } from '../helpers/operators.ts';
 import { pause, until } from '../helpers/pause.ts';
 import { childrenOf, create, oneThread, startServer } from '../helpers/program.ts';
-import { done, on } from '../helpers/run-here.ts';
+import { done, on, runHere } from '../helpers/run-here.ts';
 import { alterStore, openStoreAt } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
 
@@ -127,8 +127,40 @@ test('a backup is due by the last one that the store knows, unless that is in th
   while ((await backups.desk.show()).last === null) await pause();
   assert.deepEqual(logged, ['a backup has failed']);
   assert.equal(await dueInMs(), limits.jobs.retryMs, 'after a failure');
+  await record(nowMs - 1);
+  assert.equal(await dueInMs(), limits.jobs.retryMs, 'after a failure that is newer');
+  await record(nowMs + 1);
+  nowMs += 1;
+  assert.equal(await dueInMs(), hourMs, 'after a backup that is newer than a failure');
   nowMs -= 1_000 * hourMs;
   assert.equal(await dueInMs(), 0, 'after a failure in the future');
+});
+
+test('a service whose folder for backups is away says so at its start, before a backup is due', async (t) => {
+  const { store, folder } = await newFolder(t);
+  await done('backup', folder, ...on(store));
+  const away = `${folder}.away`;
+  const token = await storedToken(store, 'alice', { role: 'operate' });
+  const server = await startServer(t, store, ['--backup-to', away, ...oneThread]);
+  await server.logged((text) =>
+    /"level":"error".*the folder cannot be read \(ENOENT.*\.away".*"a backup has failed"/.test(
+      text,
+    ),
+  );
+  const cookie = await signIn(server, { token });
+  const { attention } = (await ask(server, 'GET api/overview', { cookie })).body as Overview;
+  assert.match(JSON.stringify(attention), /"error","says":"The last backup failed .*\.away"/);
+  const metrics = await (await fetch(`${server.opsUrl}metrics`)).text();
+  assert.match(metrics, /^plant_store_backup_failed 1$/m);
+  assert.equal((await create(server.plantsUrl, { id: 5, name: 'Birch' })).status, 200);
+  const { code, stdout } = await runHere(['doctor', '--backup-to', away, ...on(store)]);
+  assert.match(
+    stdout,
+    /^error +backups +backups go to .*\.away, which is no folder that .*; make /m,
+  );
+  assert.equal(code, 1);
+  const there = await runHere(['doctor', '--backup-to', folder, ...on(store)]);
+  assert.match(there.stdout, /^ok +backups +backups go to .*backups$/m);
 });
 
 test('a backup whose manifest is damaged is listed as such', async (t) => {

@@ -83,9 +83,7 @@ describe('the console', { skip: withoutChromium(), concurrency: 2 }, () => {
     await page.keyboard.type('ps_wrong');
     await page.keyboard.press('Enter');
     await page.getByRole('alert').getByText('This token is unknown').waitFor();
-    const { port } = new URL(started.server.opsUrl);
-    const command = `open --ops-host 127.0.0.1 --ops-port ${port} --store sqlite:${started.store}`;
-    await page.locator('code', { hasText: command }).waitFor();
+    await page.locator('code', { hasText: 'plant-store open --store STORE' }).waitFor();
     assert.doesNotMatch(started.server.stderr(), /\(node:/);
     await assertAccessible(page);
     await signIn(page, started);
@@ -180,10 +178,39 @@ describe('the console', { skip: withoutChromium(), concurrency: 2 }, () => {
     await server.stop('SIGKILL');
     await page.getByRole('alert').getByText('The service does not answer.').waitFor();
     await page.getByText('no answer', { exact: true }).waitFor();
+    await page.getByText(/ This page is as of 2.* The console tries again\./).waitFor();
+    await press(page, 'Sign out');
+    await page.getByRole('alert').getByText('You are still signed in as alice.').waitFor();
     const flags = [...oneThread, '--ops-port', new URL(server.opsUrl).port];
     await startServer(t, store, flags);
-    await page.getByText('The service does not answer').waitFor({ state: 'detached' });
+    await page.getByText('This page is as of').waitFor({ state: 'detached' });
     assert.equal(await page.evaluate('window.isSamePage'), true);
+  });
+
+  test('shows what one failed request does not concern, and says what has failed', async (t) => {
+    const page = await open(t, { expected: /status of 500/ });
+    const message = 'The service has a defect.';
+    await page.route('**/api/tokens', (route) => route.fulfill({ status: 500, json: { message } }));
+    await openConsole(page, started, '#/tokens');
+    await page.getByRole('alert').getByText(message).waitFor();
+    assert.equal(await page.getByText('Loading…').isVisible(), false);
+    await page.getByRole('status').getByText('ready', { exact: true }).waitFor();
+  });
+
+  test('draws no times that fall after the clock of the service was set back', async (t) => {
+    const page = await open(t);
+    const samples = (atMs: number) => ({
+      atMs: [0, 1, 2].map((index) => atMs + index * 60_000),
+      createdPerSecond: [atMs, atMs, atMs],
+    });
+    const lists = [samples(86_400_000), samples(3_600_000)];
+    await page.route('**/api/samples*', (route) =>
+      route.fulfill({ json: { samples: lists.shift() ?? { atMs: [] }, kept: 900 } }),
+    );
+    await openConsole(page, started);
+    const chart = page.getByRole('img', { name: 'Creates, per second: new 3,600,000' });
+    await chart.hover({ position: { x: 50, y: 50 } });
+    await page.locator('figcaption').first().getByText('06:30:00').waitFor();
   });
 
   test('finds plants by a part of the name, by tag, creator and time, page by page', async (t) => {
@@ -230,6 +257,7 @@ describe('the console', { skip: withoutChromium(), concurrency: 2 }, () => {
     assert.deepEqual(shown, ['1970-01-01 05:30:01', '1970-01-01 00:00:01 UTC']);
     await page.goto(`${started.server.opsUrl}#/plants?id=x`);
     await page.getByRole('alert').getByText('`id` must be an integer from').waitFor();
+    assert.equal(await page.getByRole('button', { name: /More|Try again/ }).count(), 0);
   });
 
   test('shows refusals as they come, of one code and of one client', async (t) => {
@@ -245,7 +273,17 @@ describe('the console', { skip: withoutChromium(), concurrency: 2 }, () => {
         reply = await create(started.server.plantsUrl, { id: 1, name: 'Oak' }, bearer);
       return `${reply.headers.get('X-Request-Id')}`;
     };
-    await page.getByText(await refuse()).waitFor();
+    const requestId = await refuse();
+    await rowOf(page, requestId).getByRole('button').click();
+    const refusal = page.getByRole('textbox', { name: 'Refusal' });
+    assert.match(
+      await refusal.inputValue(),
+      RegExp(`Request: ${requestId}\nMessage: The token may`),
+    );
+    await press(page, 'Copy');
+    // A page has no clipboard while another page of the browser is in front.
+    await page.getByText(/^Copied\.|^The text is selected/).waitFor();
+    await assertAccessible(page);
   });
 
   test('makes a token that works, shows it once, rotates and revokes it', async (t) => {
@@ -256,6 +294,7 @@ describe('the console', { skip: withoutChromium(), concurrency: 2 }, () => {
     await page.getByRole('alert').getByText('kiosk').waitFor();
     await page.getByLabel('Name').fill('nursery');
     await page.getByLabel('Days until it expires').fill('30');
+    await page.getByLabel('Rate, ').fill('100/s:500');
     await press(page, 'Create');
     const secretShown = async () => {
       const secret = await page.getByLabel('Secret', { exact: true }).inputValue();
@@ -268,6 +307,12 @@ describe('the console', { skip: withoutChromium(), concurrency: 2 }, () => {
     const bearer = await secretShown();
     const row = rowOf(page, 'nursery');
     await row.getByText('in 30 days').waitFor();
+    await row.getByText('100/s:500').waitFor();
+    await press(page, 'Limit nursery');
+    assert.equal(await page.getByLabel('Rate, ').inputValue(), '100/s:500');
+    await page.getByLabel('Rate, ').fill('60/m');
+    await press(page, 'Limit');
+    await row.getByText('60/m').waitFor();
     const send = async () =>
       (await create(started.server.plantsUrl, { id: 77_777, name: 'Yew' }, bearer)).status;
     const until = async (status: number) => {

@@ -47,6 +47,15 @@ async function answer(page: Page): Promise<string> {
   return `${status} ${reply}`;
 }
 
+/** Texts that a reader would have to scroll sideways. */
+const cutTexts = `[...document.querySelectorAll('pre, .errors')]
+  .filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.innerText)`;
+
+const isReplyInSight = `(() => {
+  const { top, bottom } = document.getElementById('reply-shown').getBoundingClientRect();
+  return top >= 0 && bottom <= innerHeight;
+})()`;
+
 /** What the page has kept where it would outlast it. */
 function kept(page: Page): Promise<string> {
   return page.evaluate<string>(
@@ -107,10 +116,17 @@ describe('the reference page', { skip: withoutChromium() }, () => {
     assert.match(await create(page, {}), /^401 .*"error":40100,/s);
   });
 
-  test('the sample follows the form', async (t) => {
+  test('the sample follows the form, and can be copied', async (t) => {
     const page = await openReference(t, atRoot);
     await page.getByLabel('id', { exact: true }).fill(' 0009007199254740997 ');
     assert.match(await page.getByLabel('Sample in curl').innerText(), /\{"id":9007199254740997,/);
+    await page.getByRole('button', { name: 'Copy' }).click();
+    // A page has no clipboard while another page of the browser is in front.
+    await page.getByText(/^Copied\.|^Selected: press/).waitFor();
+    assert.match(
+      await page.evaluate('getSelection().toString()'),
+      /^curl .*"id":9007199254740997,/s,
+    );
   });
 
   test('it can be used with the keyboard alone', async (t) => {
@@ -136,6 +152,8 @@ describe('the reference page', { skip: withoutChromium() }, () => {
         await create(page, { Token: 'not-a-token' });
         await assertAccessible(page);
         assert.equal(await page.evaluate('document.documentElement.scrollWidth'), width);
+        assert.deepEqual(await page.evaluate(cutTexts), []);
+        assert(await page.evaluate(isReplyInSight), `${width}`);
       }
     });
   }

@@ -5,6 +5,7 @@ import { after, test } from 'node:test';
 import manifest from '../../package.json' with { type: 'json' };
 import { listedIn, loadCommands } from '../../src/cli/command.ts';
 import { parseCommandLine } from '../../src/cli/flags/command-line.ts';
+import { type Flag, flags } from '../../src/cli/flags/flags.ts';
 import { commandGroups } from '../../src/commands.ts';
 import { newStore } from '../helpers/backups.ts';
 import { keepCreating } from '../helpers/load.ts';
@@ -244,7 +245,21 @@ test('the help of each command shows its flags, and examples that it takes, in 8
     for (const example of examples.trimEnd().split('\n')) parses(known, example.trim());
     assert(alone.split('\n').every((line) => line.length <= 80));
     assert(stdout.trimEnd().split('\n').length <= 75, known.name);
-    assert.deepEqual(await runHere(['help', ...known.name.split(' ')]), { code, stdout, stderr });
+    for (const again of [
+      ['help', ...known.name.split(' ')],
+      [...known.name.split(' '), '--help=yes'],
+    ])
+      assert.deepEqual(await runHere(again), { code, stdout, stderr });
+  }
+});
+
+test('what a flag needs is a flag, and its text in one command stands in the help of this command', async () => {
+  for (const [name, { needs, helpIn = {} }] of Object.entries<Flag<unknown>>(flags)) {
+    assert(needs === undefined || needs in flags, name);
+    for (const [command, text] of Object.entries(helpIn)) {
+      const { stdout } = await runHere(['help', ...command.split(' ')]);
+      assert(stdout.replaceAll(/\s+/g, ' ').includes(` ${text} `), `${command} --${name}`);
+    }
   }
 });
 

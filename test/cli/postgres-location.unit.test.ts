@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { parseCommandLine } from '../../src/cli/flags/command-line.ts';
 import { postgresLocation } from '../../src/cli/flags/postgres-location.ts';
 import { UsageError } from '../../src/cli/flags/values.ts';
-import { type PostgresLocation, urlWithoutPassword } from '../../src/store/location.ts';
+import { type PostgresLocation, shownUrl } from '../../src/store/location.ts';
 
 const env = { USER: 'ada' };
 
@@ -60,7 +60,7 @@ describe('a URL of PostgreSQL', () => {
       const location = postgresLocation(url, env);
       assert.deepEqual(location, { ...plain, url, ...meaning });
       const { hosts, user, database, tls, options } = location;
-      const shown = postgresLocation(urlWithoutPassword(location), env);
+      const shown = postgresLocation(shownUrl(location), env);
       assert.partialDeepStrictEqual(shown, { hosts, user, database, tls, options });
     });
   }

@@ -3,10 +3,10 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, openSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
 import { engineOf } from '../../src/store/engines.ts';
-import { commandLine, runProgram, storePath } from '../helpers/program.ts';
+import { childrenOf, commandLine, runProgram, storePath } from '../helpers/program.ts';
 import { skipVisibly } from '../helpers/skips.ts';
 import { alterStore } from '../helpers/store-file.ts';
-import { hasTerminal, onTerminal } from '../helpers/terminal.ts';
+import { hasTerminal, onTerminal, startOnTerminal } from '../helpers/terminal.ts';
 
 const createdAtMs = Date.UTC(2026, 10, 22, 7, 5, 24, 644);
 
@@ -71,6 +71,29 @@ test('names that hold control characters do not reach the terminal as they are',
   const { stdout } = await runProgram(['plants', 'get', '9', '--store', `sqlite:${store}`]);
   assert.equal(JSON.parse(stdout).name, hostile);
   assert(stdout.includes('\u202e') && stdout.includes('\u007f'));
+});
+
+test('a start on a terminal says each fact once', async (t) => {
+  if (!hasTerminal(t)) return;
+  const store = await storePath(t);
+  const args = ['serve', '--store', `sqlite:${store}`, '--port', '0', '--ops-port', '0'];
+  const { stdout, pid = 0 } = startOnTerminal(200, args, { NO_COLOR: '1' });
+  assert(stdout);
+  let written = '';
+  let isStopped = false;
+  for await (const text of stdout.setEncoding('utf8')) {
+    written += text;
+    if (isStopped || !/curl .*\n/.test(written)) continue;
+    isStopped = true;
+    process.kill(childrenOf(pid)[0] ?? assert.fail('there is no service'), 'SIGTERM');
+  }
+  for (const fact of [
+    /is ready|: ready/g,
+    /there was none|there was no store/g,
+    / {2}console {2}/g,
+  ])
+    assert.equal(written.match(fact)?.length, 1, `${fact} in ${written}`);
+  assert.match(written, /: stopped/);
 });
 
 test('output that cannot be written ends a command with 1 and one line', (t) => {

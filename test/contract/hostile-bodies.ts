@@ -190,7 +190,8 @@ const randomBytes = fc.oneof(
     .map((text) => Buffer.from(text)),
 );
 
-const anyJson = fc.oneof(jsonText, editedJsonText, fc.json(), fc.string({ unit: 'binary' }));
+const anyText = fc.string({ unit: anyCharacter });
+const anyJson = fc.oneof(jsonText, editedJsonText, fc.json(), anyText);
 
 const kinds: Readonly<Record<string, readonly [weight: number, bodies: fc.Arbitrary<Buffer>]>> = {
   'a plant in any spelling': [8, plantBytes],

@@ -31,9 +31,10 @@ export async function newWorld(t: TestContext, plants = 5) {
   t.mock.timers.enable({ apis: ['Date'], now: Date.parse('2026-11-23T12:00:00Z') });
   const backUp = (from = store, ...flags: string[]) => {
     t.mock.timers.tick(hourMs);
-    return doneJson('backup', folder, ...rules, ...on(from), ...flags);
+    const keep = flags.includes('--keep') ? [] : rules;
+    return doneJson('backup', folder, ...keep, ...on(from), ...flags);
   };
-  return { store, folder, backUp, tick: (ms: number) => t.mock.timers.tick(ms) };
+  return { store, folder, backUp, clock: t.mock.timers };
 }
 
 export const backupsIn = (folder: string) =>

@@ -10,7 +10,7 @@ export const scope = 'plants:create';
 /** A private key with its `kid` and `alg`. */
 export type SigningKey = JWK & { readonly kid: string; readonly alg: string };
 
-export async function makeKey(kid: string, alg = 'RS256'): Promise<SigningKey> {
+export async function makeKey(kid: string, alg = 'ES256'): Promise<SigningKey> {
   const { privateKey } = await generateKeyPair(alg, { extractable: true });
   return { ...(await exportJWK(privateKey)), kid, alg, use: 'sig' };
 }
@@ -98,6 +98,8 @@ export function signText(
   header: string | Uint8Array = JSON.stringify({ alg: key.alg, kid: key.kid, typ: 'at+jwt' }),
 ): string {
   const signed = [header, claims].map((part) => Buffer.from(part).toString('base64url')).join('.');
-  const signature = sign('sha256', Buffer.from(signed), { key, format: 'jwk' });
+  const signature = sign('sha256', Buffer.from(signed), {
+    ...{ key, format: 'jwk', dsaEncoding: 'ieee-p1363' },
+  } as const);
   return `${signed}.${signature.toString('base64url')}`;
 }

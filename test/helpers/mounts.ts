@@ -142,8 +142,9 @@ export function mountedThinDisk(t: TestContext, bytes: number) {
   return {
     at: disk.at,
     fill(): void {
+      // The last write takes what room there is.
       const write = () => {
-        for (;;) writeFileSync(ballast, Buffer.alloc(4_096), { flag: 'a' });
+        for (;;) writeFileSync(ballast, Buffer.alloc(2 ** 20), { flag: 'a' });
       };
       assert.throws(write, { code: 'ENOSPC' });
     },

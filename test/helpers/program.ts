@@ -282,7 +282,7 @@ export function startProgram(
   const replacesSource = code.replace(withSabotage, '') !== '' && installed === undefined;
   const [file, withArgs] =
     node !== undefined || replacesSource
-      ? [node ?? process.execPath, [source, ...args]]
+      ? [node ?? process.execPath, [replacesSource ? source : (built ?? source), ...args]]
       : commandLine(...args);
   const isBuilt = built !== undefined && withArgs.includes(built);
   if (isBuilt && harm === undefined) delete variables['NODE_OPTIONS'];

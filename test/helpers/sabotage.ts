@@ -57,6 +57,7 @@ const sabotages: Readonly<Record<string, () => void>> = {
       if (inForce() && isStore(descriptor)) fs.rmSync(index, { force: true });
     }),
   'HTTP thread hangs': () => onOneHttpThread(hang),
+  'HTTP thread ends': () => onOneHttpThread(() => process.exit()),
   'HTTP thread ends with the lock': () => {
     if (threadId % 2 === 1) onExec('COMMIT', () => process.exit());
   },

@@ -3,7 +3,6 @@ import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
 import type { NewPlant } from '../../src/contract/plant.ts';
 import { type ProblemName, problems } from '../../src/contract/problems.ts';
-import { limits } from '../../src/limits.ts';
 import { type HostileBody, hostileBody } from '../contract/hostile-bodies.ts';
 import { runs } from '../contract/json-text.ts';
 import { worthOf } from '../contract/plant-reference.ts';
@@ -19,7 +18,9 @@ import { storedPlants } from '../helpers/store-file.ts';
 import { sendInLanes } from './lanes.ts';
 import { scale } from './scale.ts';
 
-const sharedServer = await shareServer();
+/** Smaller than by default, so that bodies of this size cost little. */
+const bodyBytesMax = 100_000;
+const sharedServer = await shareServer(['--body-limit', `${bodyBytesMax}`]);
 
 // The runs are the same every time; PROPERTY_SEED=7 makes them other ones (see json-text.ts).
 
@@ -44,7 +45,7 @@ interface Sent extends HostileBody {
 function expectReplies(bodies: readonly HostileBody[]): { sent: Sent[]; stored: NewPlant[] } {
   const held = new Map<bigint, NewPlant>();
   const sent = bodies.map(({ kind, bytes }, index): Sent => {
-    const worth = bytes.length > limits.http.bodyBytesMax ? 'bodyTooLarge' : worthOf(bytes);
+    const worth = bytes.length > bodyBytesMax ? 'bodyTooLarge' : worthOf(bytes);
     if (typeof worth === 'string')
       return { kind, bytes, index, expected: worth, lane: index % lanesCount };
     const before = held.get(worth.id) ?? worth;
@@ -130,7 +131,7 @@ test('any bytes as a body get the code of the reference, and only the plants are
 });
 
 test('bodies up to the limit are read to their last byte, and larger ones are refused', async (t) => {
-  const max = limits.http.bodyBytesMax;
+  const max = bodyBytesMax;
   /** Long by its name, or by what stands where the name would. */
   const filled = (n: number, before: string, unit: string, after: string, length: number) => {
     const head = Buffer.from(`{"id":${n},${before}`);
@@ -201,7 +202,7 @@ const withoutPlant: readonly (readonly [
 ])[] = [
   ['0\r\n\r\n', { 'Content-Length': undefined, 'Transfer-Encoding': 'chunked' }, 'bodyMalformed'],
   ['{', { 'Content-Type': 'text/plain', 'Content-Encoding': 'gzip' }, 'mediaTypeUnsupported'],
-  ['', { 'Content-Length': '1048577', 'Content-Type': 'text/plain' }, 'mediaTypeUnsupported'],
+  ['', { 'Content-Length': '100001', 'Content-Type': 'text/plain' }, 'mediaTypeUnsupported'],
 ];
 
 test('a body is read if it is application/json in UTF-8 without a coding, and 41500 is answered to any other', async (t) => {

@@ -8,7 +8,7 @@ import { openConsoleFiles } from '../../src/ops/console/files.ts';
 import type {
   Overview,
   RefusalList,
-  Sample,
+  SampleColumns,
   SampleList,
   TokenList,
 } from '../../src/ops/contract.ts';
@@ -96,8 +96,8 @@ test('behind a proxy with TLS, the cookie is only sent over TLS', async () => {
   assert.match(headers.get('Set-Cookie') ?? '', /; Secure$/);
 });
 
-test('without a session, nothing is answered but the sign-in', async () => {
-  const { server } = shared;
+test('without a session, nothing is answered but the sign-in, and nothing told of the store', async () => {
+  const { server, store } = shared;
   const known = 'session overview plants plants/1 refusals configuration backups tokens samples';
   const requests = [
     ...[...known.split(' '), 'nothing'].map((path) => `GET api/${path}`),
@@ -108,6 +108,9 @@ test('without a session, nothing is answered but the sign-in', async () => {
     await refused(40150, server, request);
     await refused(40150, server, request, { cookie: cookieFor(server, 'A'.repeat(43)) });
   }
+  const guess = await ask(server, 'POST api/session', { json: { token: 'ps_wrong' } });
+  for (const { body } of [guess, await ask(server, 'GET api/session')])
+    assert(!body.message.includes(store) && body.message.includes('token create NAME'));
 });
 
 test('no sign-in with a token for creates, with a revoked token or with the fixed token', async () => {
@@ -215,6 +218,7 @@ test('a plant is shown with when it came and by which token; its id is exact', a
     assert.deepEqual([status, body.error], [400, 40051], id);
     assert(body.message.startsWith('`id` must be an integer from -9223372036854775808'));
   }
+  await refused(40051, server, 'GET api/plants?id=1&tag=Alnus', { cookie });
 });
 
 test('the console has a page, whose script the browser can run and keep, and no other file is served', async () => {
@@ -273,6 +277,30 @@ test('the source serves each module of the console without its types', async () 
     assert.equal(stripTypeScriptTypes(served), served, name);
     assert.equal(served.length, readFileSync(new URL(name, folder), 'utf8').length, name);
   }
+});
+
+test('a rate is set and changed in the console', async () => {
+  const { server, cookie } = shared;
+  const made = { name: 'measured', role: 'create', expiresInDays: null, rate: '100/s:500' };
+  assert.equal((await ask(server, 'POST api/tokens', { cookie, json: made })).status, 201);
+  const rateNow = async () => {
+    const { tokens } = (await ask(server, 'GET api/tokens', { cookie })).body as TokenList;
+    const { rate, burst } = tokens.find(({ name }) => name === 'measured') ?? assert.fail();
+    return [rate, burst];
+  };
+  assert.deepEqual(await rateNow(), ['100/s', 500]);
+  for (const [rate, expected] of [
+    ['10/d', ['10/d', 10]],
+    [null, [null, null]],
+  ]) {
+    const json = { name: 'measured', rate };
+    assert.equal((await ask(server, 'POST api/tokens/rate', { cookie, json })).status, 204);
+    assert.deepEqual(await rateNow(), expected);
+  }
+  for (const json of [{ name: 'measured', rate: 'fast' }, { rate: '1/s' }])
+    await refused(40050, server, 'POST api/tokens/rate', { cookie, json });
+  const unknown = { name: 'nobody', rate: '1/s' };
+  await refused(40450, server, 'POST api/tokens/rate', { cookie, json: unknown });
 });
 
 test('a token is rotated in the console: both secrets are listed with figures of their own until the grace is over', async () => {
@@ -366,7 +394,7 @@ test('the overview counts creates and refusals, and tells what needs attention',
     create(server.plantsUrl, plant as object, { Authorization: `Bearer ${secret}` });
   const sampled = async () =>
     ((await ask(server, 'GET api/samples', { cookie })).body as SampleList).samples;
-  await until(sampled, ({ length }) => length > 0);
+  await until(sampled, ({ atMs }) => atMs.length > 0);
   const oak = { id: 1, name: 'Oak' };
   for (const plant of [oak, oak, { id: 1, name: 'Ash' }]) await send(sound, plant);
   await send(broken, { id: 1 });
@@ -383,6 +411,8 @@ test('the overview counts creates and refusals, and tells what needs attention',
     [['/refusals?code=40101'], ['/refusals'], [], ['/refusals?code=42900'], ['/tokens']],
   );
   assert.match(attention[0]?.says ?? '', /no verified backup/);
+  const levels = attention.map(({ level }) => level);
+  assert.deepEqual(levels, ['warning', 'warning', 'note', 'note', 'note']);
   const tallies = Object.entries({ ...creates, all: refused });
   assert.deepEqual(
     tallies.map(([what, { total }]) => [what, total]),
@@ -391,10 +421,10 @@ test('the overview counts creates and refusals, and tells what needs attention',
   if (performance.now() - beganMs < limits.ops.talliesMs)
     for (const [what, { total, lastMinute }] of tallies) assert.equal(lastMinute, total, what);
   // A sample that comes late is of more than a second.
-  const sumOf = (samples: readonly Sample[], field: 'createdPerSecond' | 'refusedPerSecond') => {
-    const counts = samples.map((one, index) => {
-      const { atMs } = samples[index - 1] ?? one;
-      return (one[field] * (one.atMs - atMs)) / 1_000;
+  const sumOf = (samples: SampleColumns, field: 'createdPerSecond' | 'refusedPerSecond') => {
+    const counts = samples.atMs.map((atMs, index) => {
+      const beforeMs = samples.atMs[index - 1] ?? atMs;
+      return ((samples[field][index] ?? 0) * (atMs - beforeMs)) / 1_000;
     });
     return Math.round(counts.reduce((sum, count) => sum + count, 0));
   };

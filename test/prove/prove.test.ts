@@ -9,7 +9,6 @@ import { mounted } from '../helpers/mounts.ts';
 import { sharedPostgres, untilRow } from '../helpers/postgres.ts';
 import {
   childrenOf,
-  commandLine,
   type Ended,
   startInTest,
   takesNoCode,
@@ -20,7 +19,7 @@ import { failed, on, runHere } from '../helpers/run-here.ts';
 const server = await sharedPostgres({ after });
 
 // A proof in this process kills the built service, too, which starts sooner.
-const [, [built]] = commandLine();
+const built = process.env['BUILT_PROGRAM'];
 if (built !== undefined) (programCommand as unknown as string[])[1] = built;
 
 /** With two kills at least, each after some hundred acknowledged plants, or when the time is over. */

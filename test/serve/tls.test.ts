@@ -170,7 +170,7 @@ test('a start with files that do not fit is an error that names the file', async
     ],
     [
       flagsFor({ ...files, certificate: reversed }),
-      /the first certificate in .*reversed\.pem is not the one of the key; put the certificate of/,
+      /the first certificate in .*reversed\.pem does not belong to the key; put the certificate of/,
     ],
     [flagsFor({ ...files, certificate: missing }), /cannot read .*missing\.pem \(ENOENT/],
     [
@@ -182,7 +182,7 @@ test('a start with files that do not fit is an error that names the file', async
   const serve = ['serve', '--port', '0', ...on(join(folder, 'never.db'))];
   for (const [flags, says] of cases) await refused(says, ...serve, ...flags);
   const alone = await runHere(['serve', '--tls-certificate', files.certificate]);
-  failed(alone, /--tls-certificate and --tls-key must be given together/, 2);
+  failed(alone, /--tls-certificate has no effect without --tls-key; set both, or none/, 2);
 });
 
 test('the port for operators is encrypted by itself, tells when certificates expire, and is known to healthcheck', async (t) => {
@@ -205,17 +205,16 @@ test('the port for operators is encrypted by itself, tells when certificates exp
       'm',
     ),
   );
+  const asked = ['healthcheck', '--ops-port', new URL(opsUrl).port];
   const healthy = (certificate: string) =>
-    runHere([
-      'healthcheck',
-      '--ops-port',
-      new URL(opsUrl).port,
-      '--ops-tls-certificate',
-      certificate,
-    ]);
+    runHere([...asked, '--ops-tls-certificate', certificate]);
   assert.equal((await healthy(files.certificate)).code, 0);
   const other = await healthy(certificateFor('unknown').certificate);
   failed(other, /no service answers at .* \(unable to get/);
+  failed(
+    await runHere(asked),
+    /\(This port takes encrypted connections only\..*\); .* its certificate with --ops-tls-cert/,
+  );
 });
 
 test('doctor knows the certificates', async () => {
@@ -237,7 +236,7 @@ test('doctor knows the certificates', async () => {
   assert.match(await examine(...flagsFor(past)), /"error","says":".*has expired at/);
 });
 
-/** A service that has little patience, and a key that all users can read. */
+/** A service that has little patience, and on both ports a key that all users can read. */
 const openFiles = authority && certificateFor('open');
 if (openFiles) chmodSync(openFiles.key, 0o644);
 const hasty =
@@ -245,7 +244,7 @@ const hasty =
     ? await startServer(
         { after },
         await storePath({ after }),
-        [...oneThread, ...flagsFor(openFiles)],
+        [...oneThread, ...flagsFor(openFiles), ...flagsFor(openFiles, 'ops-')],
         withLimits({ ...impatient, tls: { readAgainMs: 10 } }),
       )
     : undefined;

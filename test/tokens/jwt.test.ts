@@ -92,7 +92,7 @@ test('a token of each provider creates plants, beside the tokens of the store', 
 });
 
 test('every asymmetric algorithm is accepted', async () => {
-  const algorithms = ['RS512', 'PS256', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'];
+  const algorithms = ['RS256', 'RS512', 'PS256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'];
   const keys = await Promise.all(algorithms.map((alg) => makeKey(alg, alg)));
   provider.rotate(key, ...keys);
   for (const one of keys)
@@ -228,7 +228,7 @@ test('a service starts while a provider is away, and finds its keys later', {
 test('a new key is found at once, and a removed key refuses its tokens', {
   skip: takesNoCode,
 }, async () => {
-  const next = await makeKey('next', 'ES256');
+  const next = await makeKey('next');
   const old = await forge(key, claimsOf(provider));
   assert.equal((await send(old, asking)).status, 200);
   provider.rotate(next);
@@ -241,7 +241,7 @@ test('a new key is found at once, and a removed key refuses its tokens', {
 test('after a SIGHUP a key that was removed refuses its tokens', {
   skip: takesNoCode,
 }, async () => {
-  const removed = await makeKey('removed', 'ES256');
+  const removed = await makeKey('removed');
   provider.rotate(key, removed);
   const bearer = await forge(removed, claimsOf(provider));
   assert.equal((await send(bearer, asking)).status, 200);

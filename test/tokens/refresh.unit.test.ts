@@ -10,7 +10,7 @@ test('a request waits for one read, also while failed reads are tried again more
       throw new Error('away');
     },
     ...{ everyMs: 1_000, retryMs: 10, staleMs: 1_000 },
-    againMs: () => 100,
+    againMs: 100,
     onError: () => undefined,
   });
   assert.equal(await refresh.again(), false);
@@ -32,7 +32,7 @@ test('a read that takes longer than its interval is followed by the next, withou
       while (performance.now() - beganMs < 5);
       if ((count += 1) === 3) reads.resolve();
     },
-    ...{ everyMs: 1, retryMs: 1, staleMs: 1, againMs: () => 0, onError: assert.ifError },
+    ...{ everyMs: 1, retryMs: 1, staleMs: 1, againMs: 0, onError: assert.ifError },
   });
   await refresh.readFirst();
   await reads.promise;
@@ -48,7 +48,7 @@ test('requests at one time share one read, and reads for requests keep their dis
       readsMs.push(performance.now());
     },
     ...{ everyMs: 3_600_000, retryMs: 3_600_000, staleMs: 3_600_000 },
-    againMs: () => againMs,
+    againMs,
     onError: assert.ifError,
   });
   assert.equal(await refresh.again(), true);

@@ -6,15 +6,17 @@ import type { NewPlant } from '../../src/contract/plant.ts';
 import { problems, Refusal } from '../../src/contract/problems.ts';
 import type { Entry, Format } from '../../src/transfer/format.ts';
 import { type FormatName, formats } from '../../src/transfer/formats.ts';
+import { storableCharacter } from '../contract/json-text.ts';
 
 function entriesOf(
   format: Format,
   file: string | Buffer,
   chunkBytes: number,
   recordBytesMax = 1e4,
+  quotes?: boolean,
 ) {
   const bytes = Buffer.from(file);
-  const reader = format.openReader(recordBytesMax);
+  const reader = format.openReader(recordBytesMax, { quotes });
   const entries: Entry[] = [];
   for (let from = 0; from < bytes.length; from += chunkBytes)
     entries.push(...reader.read(bytes.subarray(from, from + chunkBytes)));
@@ -22,8 +24,8 @@ function entriesOf(
 }
 
 /** What a file says when it comes in chunks of `chunkBytes`, a line each. */
-function readAll(format: Format, file: string | Buffer, chunkBytes = 1 << 20) {
-  return entriesOf(format, file, chunkBytes, 1_000).map(({ record, plant }) => {
+function readAll(format: Format, file: string | Buffer, chunkBytes = 1 << 20, quotes?: boolean) {
+  return entriesOf(format, file, chunkBytes, 1_000, quotes).map(({ record, plant }) => {
     if (plant instanceof Refusal)
       return `${record.line}: ${problems[plant.problem].code} ${plant.message}`;
     return `${record.line}: ${plant.id} ${JSON.stringify([plant.name, plant.tag])}`;
@@ -31,7 +33,8 @@ function readAll(format: Format, file: string | Buffer, chunkBytes = 1 << 20) {
 }
 
 const text = fc.oneof(
-  fc.string({ unit: 'binary' }).filter((text) => text.isWellFormed() && !text.includes('\0')),
+  fc.constant('\\N'),
+  fc.string({ unit: storableCharacter }),
   fc.string({ unit: fc.constantFrom('"', ',', ';', '\r', '\n', '\t', ' ', '\\', '🌱', '\u2028') }),
 );
 const plants: fc.Arbitrary<NewPlant[]> = fc.array(
@@ -109,7 +112,10 @@ describe('NDJSON of other programs', () => {
       message: /is a JSON array .* jq -c '\.\[\]'$/,
     });
     assert.throws(() => read('{\n  "id": 1,\n  "name": "a"\n}\n'), /several lines .* jq -c \.$/);
-    assert.throws(() => read('taxonID\tname\n1\ta\n'), /is a table .*; add --format csv$/);
+    assert.throws(
+      () => read('taxonID\tname\n1\ta\n'),
+      /is a table .*; add --format csv, or --format tsv /,
+    );
     assert.match(`${read('lder","tag":"x"}\n{"id":2,"name":"b"}')}`, /^1: 40000 .*,2: 2 \["b"/);
   });
 });
@@ -126,9 +132,9 @@ describe('CSV of other programs', () => {
       'sep=;\r\nID;Name;Tag\r\n1;a, b;x\r\n2;c;\r\n',
       ['3: 1 ["a, b","x"]', '4: 2 ["c",null]'],
     ],
-    'tabs, where a quote is an ordinary character': [
-      'id\tname\ttag\n1\t"a,b;c\tx\n2\td"\t"y"\n',
-      ['2: 1 ["\\"a,b;c","x"]', '3: 2 ["d\\"","\\"y\\""]'],
+    'tabs, and quotes that make no difference': [
+      'id\tnote\tname\n1\t"b"\t5" a,b\n\n3\t\t\n',
+      ['2: 1 ["5\\" a,b",null]', '4: 40001 `name` is empty; an empty name is written as "".'],
     ],
     'the index of pandas, and numbers that became floats': [
       ',id,name,tag\n0,1.0,a,\n1,-2.0,b,y\n',
@@ -153,6 +159,8 @@ describe('CSV of other programs', () => {
 
   const rows: readonly (readonly [row: string, refusal: RegExp])[] = [
     ['9007199254740993.0,a,', /^2: 40002 .* rounded/],
+    ['1e+05,a,', /^2: 40002 .* rounded .* options\(scipen = 999\) in R/],
+    ['1,a,\\N', /^2: 40000 The row has \\N without quotes: \\N is NULL /],
     [',a,', /^2: 40001 `id` is empty/],
     ['1,,x', /^2: 40001 `name` is empty; an empty name is written as ""/],
     ['1,a,b,c', /^2: 40000 The row has 4 cells and the header 3/],
@@ -163,6 +171,47 @@ describe('CSV of other programs', () => {
       const [first = '', ...more] = read(Buffer.from(`id,name,tag\n${row}\n2,b,\n`, 'latin1'));
       assert.match(first, refusal);
       assert.deepEqual(more, ['3: 2 ["b",null]']);
+    });
+  }
+
+  const table = 'id\tname\ttag\n1\t"a\tx\n2\tb"\t"y"\n3\t"c\t\\N"\n';
+
+  test('with tabs and quotes has the meaning that is said', () => {
+    for (const chunkBytes of [1, 7, 1_000]) {
+      assert.deepEqual(readAll(formats.csv, table, chunkBytes, true), [
+        '2: 1 ["a\\tx\\n2\\tb","y"]',
+        '4: 3 ["c\\t\\\\N",null]',
+      ]);
+      assert.deepEqual(readAll(formats.csv, table, chunkBytes, false), [
+        '2: 1 ["\\"a","x"]',
+        '3: 2 ["b\\"","\\"y\\""]',
+        '4: 3 ["\\"c","\\\\N\\""]',
+      ]);
+    }
+  });
+
+  const doubts: Readonly<Record<string, RegExp>> = {
+    '1\t"a"\tx': /as CSV id 1, name "a", tag "x", and as TSV id 1, name "\\"a\\"", tag "x"; add /,
+    '1\t"a\tx':
+      /as CSV a refused row \(The row is not CSV: a quote is not closed\.\), and as TSV id/,
+    '1\ta\t"x" y': /as CSV a refused row .*, and as TSV id 1, name "a", tag "\\"x\\" y"; add /,
+    '1\ta\t\\N': /as CSV a refused row \(The row has \\N .* and as TSV .*, tag "\\\\N"; add /,
+    '\t""\t': /as CSV an empty row, and as TSV a refused row/,
+    [`1\t${'"'.repeat(300)}\t`]: /as CSV id 1, .*, and as TSV id 1, .*; add --format csv .* tsv /,
+  };
+  for (const [row, says] of Object.entries(doubts)) {
+    test(`with tabs stops at the row ${JSON.stringify(row.slice(0, 20))}, which has two readings`, () => {
+      const reader = formats.csv.openReader(1_000);
+      const entries = reader.read(Buffer.from(`id\tname\ttag\n7\tb\ty\n${row}\n`));
+      const read: Entry[] = [];
+      const readRest = () => {
+        for (const entry of entries) read.push(entry);
+      };
+      assert.throws(readRest, { name: 'FileError', message: says });
+      assert.deepEqual(
+        read.map(({ record }) => record.line),
+        [2],
+      );
     });
   }
 
@@ -180,7 +229,8 @@ describe('CSV of other programs', () => {
     const says = {
       '1,Alder,Alnus\n': /must name the columns id and name .*"1,Alder,Alnus"$/,
       ' \n\n': /is empty/,
-      'id\tname\t"tag\n1\ta\tx\n2\tb"\ty\n': /a quote in its first line .*; remove the quote/,
+      'id\tname\t"tag"\n1\ta\tx\n': /has quotes in its first line; add --format csv .* tsv/,
+      '1\tAlder\t\\N\n': /\\N is NULL .* with a header and with empty cells/,
     };
     for (const [file, message] of Object.entries(says))
       assert.throws(() => read(file), { name: 'FileError', message });

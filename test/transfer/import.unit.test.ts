@@ -43,6 +43,19 @@ async function importLines(
   return { counts, path };
 }
 
+test('what comes before a record that ends an import is stored, also in the same chunk', async (t) => {
+  const path = await storePath(t);
+  await using store = await openStoreAt(path);
+  async function* chunks() {
+    yield Buffer.from('id\tname\n1\ta\n2\t"b"\n');
+  }
+  const counts = noCounts();
+  const options = { store, onRefused: () => {}, onProgress: () => {}, onWait: () => {} };
+  const ended = importPlants(chunks(), formats.csv.openReader(1_000), counts, options);
+  await assert.rejects(ended, { name: 'FileError', message: /two ways from line 3 on/ });
+  assert.deepEqual([counts.created, storedPlants(path)], [1, [[1n, 'a', null]]]);
+});
+
 test('a store that takes nothing at the moment is asked again until it does', async (t) => {
   let lock: ReturnType<typeof lockStore> | undefined;
   const waited: string[] = [];

@@ -45,7 +45,7 @@ test('import and export work while a service is creating plants', async (t) => {
 });
 
 test('a reader of an export or a list that has seen enough ends it without a word', async (t) => {
-  const store = await newStore(t, 100_000);
+  const store = await newStore(t, 30_000);
   for (const command of ['export', 'plants list --limit none']) {
     const { code, stdout, stderr } = shell(store, `plant-store ${command} | head -n 1`);
     assert.match(stdout, /^\{"id":1,"name":"xxxxxxxxxx1","tag":"odd"[^\n]*\}\n$/);
@@ -54,7 +54,7 @@ test('a reader of an export or a list that has seen enough ends it without a wor
 });
 
 test('an export that is interrupted leaves nothing, and one that is killed nothing under the name', async (t) => {
-  const store = await newStore(t, 100_000);
+  const store = await newStore(t, 30_000);
   for (const signal of ['SIGINT', 'SIGKILL'] satisfies NodeJS.Signals[]) {
     const folder = await temporaryFolder(t);
     const appeared = nameIn(folder);

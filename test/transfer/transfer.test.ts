@@ -18,7 +18,7 @@ import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { mounted } from '../helpers/mounts.ts';
 import { startProgram } from '../helpers/program.ts';
-import { done, on, refused, runHere } from '../helpers/run-here.ts';
+import { done, failed, on, refused, runHere } from '../helpers/run-here.ts';
 import { alterStore, makeStore, newStore, storedPlants } from '../helpers/store-file.ts';
 import { counts, fileFor, interruptedImport, run, shell } from './files.ts';
 
@@ -125,9 +125,12 @@ test('what is refused is reported with its line, code, message and text, the res
   );
 });
 
-/** Of each file: the exit code, the plants as an export has them, what is said, and flags. */
+const inTwoWays =
+  /can be read in two ways from line 2 on: as CSV .*, and as TSV .*; add --format csv .* --format tsv /;
+
+/** Of each file, with flags: the exit code, the plants as an export has them, and what is said. */
 const foreignFiles: Readonly<
-  Record<string, readonly [code: number, plants: readonly string[], says: RegExp, flags?: string]>
+  Record<string, readonly [code: number, plants: readonly string[], says: RegExp]>
 > = {
   'crlf-blank-no-end.ndjson': [0, ['1,A,', '2,B,'], /^Read 2 plants in .*\n$/],
   'excel-semicolon-bom.csv': [
@@ -135,24 +138,47 @@ const foreignFiles: Readonly<
     ['1,Mélèze; d’Europe,Larix', '2,"Two\r\nlines",'],
     /^Rows that take several lines: 1, the first at line 3\. .*; a stray quote joins rows/m,
   ],
-  'darwin-core-taxon.tsv': [
+  'darwin-core-taxon.tsv --column id=taxonID --column name=scientificName --column tag=taxonRank': [
     0,
     [
       '9007199254740993,Mentha × piperita L.,species',
       '9007199254740994,"Salix ×sepulcralis ""Chrysocoma""",cultivar',
     ],
     /^Read 2 plants in .*\n$/,
-    '--column id=taxonID --column name=scientificName --column tag=taxonRank',
   ],
-  'literal-quotes.tsv': [
+  'literal-quotes.tsv': [1, [], inTwoWays],
+  'literal-quotes.tsv --format tsv': [
     0,
     ['3,"""Aster",x', '4,Bellis,y', '5,Calluna,z', '6,"Dahlia""",w', '7,Erica,v'],
     /^Read 5 plants in .*\n$/,
   ],
+  'quoted-by-a-writer.tsv': [1, [], inTwoWays],
+  'quoted-by-a-writer.tsv --format csv': [
+    0,
+    ['21,"Alder, grey",Alnus', '22,"5"" pot",x', '23,Tab\there,Tabus', '24,"Two\nlines",Lineae'],
+    /^Read 4 plants in .*\nRows that take several lines: 1, /,
+  ],
+  'quotes-of-both-kinds.tsv': [1, [], inTwoWays],
+  'quotes-of-both-kinds.tsv --format tsv': [
+    0,
+    ['31,"""Unter den Linden"" lime",Tilia', '32,"""Alder, grey""",Alnus'],
+    /^Read 2 plants in .*\n$/,
+  ],
+  'quotes-of-both-kinds.tsv --format csv': [
+    1,
+    ['32,"Alder, grey",Alnus'],
+    /^\{"line":2,"error":40000,.* text follows the quote that ends a cell/m,
+  ],
+  'dump-without-header.tsv': [1, [], /must name the columns .*; \\N is NULL in a dump/],
+  'statistics-row-names.csv': [
+    1,
+    ['100001,Birch,NA'],
+    /^\{"line":2,"error":40002,.*1e\+05.* digits may be lost\. .*options\(scipen = 999\)/m,
+  ],
   'excel-scientific-ids.csv': [
     1,
     ['1234570000000000,Quercus petraea,Quercus'],
-    /^\{"line":2,"error":40002,.*1\.23457E\+15.* a spreadsheet has rounded/m,
+    /^\{"line":2,"error":40002,.*1\.23457E\+15.* a spreadsheet or R has rounded/m,
   ],
   'ids-with-separators.csv': [
     1,
@@ -176,16 +202,19 @@ const foreignFiles: Readonly<
 
 test('files of other people are imported as they are meant, or refused with the way out', async (t) => {
   const folder = join(data, 'foreign-files');
-  assert.deepEqual(readdirSync(folder).sort(), Object.keys(foreignFiles).sort());
-  for (const [name, [code, plants, says, flags]] of Object.entries(foreignFiles)) {
+  const tried = new Set<string>();
+  for (const [words, [code, plants, says]] of Object.entries(foreignFiles)) {
+    const [name = '', ...flags] = words.split(' ');
+    tried.add(name);
     const { file, store, report } = await fileFor(t, name, readFileSync(join(folder, name)));
-    const ended = await run(store, 'import', file, ...(flags?.split(' ') ?? []));
+    const ended = await run(store, 'import', file, ...flags);
     const reported = existsSync(report) ? readFileSync(report, 'utf8') : '';
     assert.match(ended.stderr + reported, says);
     const { stdout } = await run(store, 'export', '--format', 'csv');
     const rows = ['id,name,tag', ...plants].map((row) => `${row}\r\n`).join('');
-    assert.deepEqual([name, ended.code, stdout], [name, code, rows]);
+    assert.deepEqual([words, ended.code, stdout], [words, code, rows]);
   }
+  assert.deepEqual(readdirSync(folder).sort(), [...tried].sort());
 });
 
 test('a pipe, and a file whose name tells nothing, have the format that --format says, or NDJSON', async (t) => {
@@ -201,7 +230,7 @@ test('a pipe, and a file whose name tells nothing, have the format that --format
   assert.match(stderr, /^(Read 1 plant in .*\n|Exported 1 plant in .*\n)+$/);
   const named = await done('import', file, '--format', 'csv', ...on(store));
   assert.deepEqual(counts(named), { created: 0, same: 1, refused: 0 });
-  const isTable = /plants\.txt is a table and not a plant on each line; add --format csv\n$/;
+  const isTable = /plants\.txt is a table and not a plant on each line; add --format csv, or /;
   await refused(isTable, 'import', file, ...on(store));
 });
 
@@ -291,6 +320,9 @@ test('a disk that is full is an error, and leaves no file', async (t) => {
 test('an export replaces a file only with --overwrite, and then whole', async (t) => {
   const { file, store } = await fileFor(t, 'plants.ndjson', lines(plants[0] ?? ''));
   makeStore(store, 1);
+  for (const name of ['plants.xlsx', 'plants.tsv', 'plants.json.gz'])
+    failed(await run(store, 'export', join(dirname(file), name)), /: no export is \.\w+; end /, 2);
+  failed(await run(store, 'plants', 'list', '--format', 'tsv'), /: no export is tsv; /, 2);
   const says =
     /plants\.ndjson exists already; choose another name, or replace the file with --overwrite\n$/;
   await refused(says, 'export', file, ...on(store));

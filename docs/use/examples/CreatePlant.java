@@ -45,8 +45,8 @@ public class CreatePlant {
 
   CreatePlant(String url, String token) {
     requests =
-        HttpRequest.newBuilder(URI.create(url + "/plants"))
-            .header("Authorization", "Bearer " + token)
+        HttpRequest.newBuilder(URI.create(url.replaceAll("/+$", "") + "/plants"))
+            .header("Authorization", "Bearer " + token.strip())
             .header("Content-Type", "application/json");
   }
 
@@ -120,6 +120,10 @@ public class CreatePlant {
   }
 
   public static void main(String[] args) throws InterruptedException {
+    if (args.length < 2 || !args[0].matches("-?\\d{1,19}")) {
+      System.err.println("usage: CreatePlant ID NAME [TAG]");
+      System.exit(1);
+    }
     var plants = new CreatePlant(System.getenv("URL"), System.getenv("TOKEN"));
     try {
       plants.create(Long.parseLong(args[0]), args[1], args.length > 2 ? args[2] : null);

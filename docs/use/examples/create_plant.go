@@ -16,6 +16,7 @@ import (
 	"net/http"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -96,11 +97,11 @@ var client = &http.Client{
 func send(ctx context.Context, url, token string, body []byte) (reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, "POST", url+"/plants", bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, "POST", strings.TrimRight(url, "/")+"/plants", bytes.NewReader(body))
 	if err != nil {
 		return reply{}, err
 	}
-	request.Header.Set("Authorization", "Bearer "+token)
+	request.Header.Set("Authorization", "Bearer "+strings.TrimSpace(token))
 	request.Header.Set("Content-Type", "application/json")
 	response, err := client.Do(request)
 	if err != nil {

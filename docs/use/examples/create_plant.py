@@ -12,9 +12,8 @@ import os
 import random
 import sys
 import time
-import urllib.error
-import urllib.request
-from http.client import HTTPException
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from urllib.parse import urlsplit
 
 CREATE_SECONDS = 60
 ATTEMPT_SECONDS = 10
@@ -32,59 +31,63 @@ class MayBeStored(Exception):
     """The plant is stored once, or not at all. Creating the same plant again settles it."""
 
 
-def create_plant(url, token, plant):
-    """Returns when the plant is stored. Raises NotStored or MayBeStored."""
-    # All attempts send the same bytes. An int of Python is exact.
-    request = urllib.request.Request(
-        f"{url}/plants",
-        json.dumps(plant).encode(),
-        {"Authorization": f"Bearer {token}", "Content-Type": "application/json"},
-    )
-    deadline = time.monotonic() + CREATE_SECONDS
-    failure = NotStored
-    for attempt in itertools.count():
-        retry_after = 0
+class PlantStore:
+    """Keeps its connection open. Each thread needs a store of its own."""
+
+    def __init__(self, url, token):
+        address = urlsplit(url)
+        connect = {"http": HTTPConnection, "https": HTTPSConnection}[address.scheme]
+        self.connection = connect(address.netloc)
+        self.path = address.path.rstrip("/") + "/plants"
+        self.headers = {
+            "Authorization": f"Bearer {token.strip()}",
+            "Content-Type": "application/json",
+        }
+
+    def create_plant(self, plant):
+        """Returns when the plant is stored. Raises NotStored or MayBeStored."""
+        # All attempts send the same bytes. An int of Python is exact.
+        body = json.dumps(plant).encode()
+        deadline = time.monotonic() + CREATE_SECONDS
+        failure = NotStored
+        for attempt in itertools.count():
+            retry_after = 0
+            try:
+                status, headers, text = self.send(body, deadline - time.monotonic())
+            except (OSError, HTTPException) as error:
+                failure, why = MayBeStored, f"no reply: {error!r}"
+            else:
+                if status == 200:
+                    return check_id(plant["id"], headers.get("Plant-Id"))
+                code, why = error_of(status, headers, text)
+                if status < 500 and status not in (408, 429):
+                    # A 400 of the service is about the plant, and so holds for the attempts before.
+                    raise (NotStored if status == 400 and code else failure)(why)
+                if status >= 500 and code not in NOT_STORED:
+                    failure = MayBeStored
+                retry_after = seconds(headers.get("Retry-After", ""))
+            pause = retry_after + random.uniform(
+                0, min(PAUSE_SECONDS_MAX, PAUSE_SECONDS * 2**attempt)
+            )
+            # Too little time would be left for an attempt.
+            if time.monotonic() + pause + 1 > deadline:
+                raise failure(why)
+            time.sleep(pause)
+
+    def send(self, body, seconds_left):
+        """Returns the status, the header fields and the body of the reply."""
+        connection = self.connection
+        connection.timeout = min(ATTEMPT_SECONDS, seconds_left)
+        if connection.sock:
+            connection.sock.settimeout(connection.timeout)
         try:
-            status, headers, body = send(request, deadline - time.monotonic())
-        except (OSError, HTTPException) as error:
-            failure, why = MayBeStored, f"no reply: {error}"
-        else:
-            if status == 200:
-                return check_id(plant["id"], headers.get("Plant-Id"))
-            code, why = error_of(status, headers, body)
-            if status < 500 and status not in (408, 429):
-                # A 400 of the service is about the plant, and so holds for the attempts before.
-                raise (NotStored if status == 400 and code else failure)(why)
-            if status >= 500 and code not in NOT_STORED:
-                failure = MayBeStored
-            retry_after = seconds(headers.get("Retry-After", ""))
-        pause = retry_after + random.uniform(
-            0, min(PAUSE_SECONDS_MAX, PAUSE_SECONDS * 2**attempt)
-        )
-        # Too little time would be left for an attempt.
-        if time.monotonic() + pause + 1 > deadline:
-            raise failure(why)
-        time.sleep(pause)
-
-
-class NoRedirects(urllib.request.HTTPRedirectHandler):
-    """A redirect would send the token to a different address."""
-
-    def redirect_request(self, *_):
-        return None
-
-
-opener = urllib.request.build_opener(NoRedirects)
-
-
-def send(request, seconds_left):
-    """Returns the status, the header fields and the body of the reply."""
-    try:
-        reply = opener.open(request, timeout=min(ATTEMPT_SECONDS, seconds_left))
-    except urllib.error.HTTPError as error:
-        reply = error
-    with reply:
-        return reply.status, reply.headers, reply.read()
+            connection.request("POST", self.path, body, self.headers)
+            reply = connection.getresponse()
+            return reply.status, reply.headers, reply.read()
+        except (OSError, HTTPException):
+            # The next request opens a connection.
+            connection.close()
+            raise
 
 
 def check_id(sent, stored):
@@ -108,10 +111,14 @@ def seconds(retry_after):
 
 
 if __name__ == "__main__":
-    number, name, *tag = sys.argv[1:]
-    plant = {"id": int(number), "name": name, **({"tag": tag[0]} if tag else {})}
     try:
-        create_plant(os.environ["URL"], os.environ["TOKEN"], plant)
+        number, name, *tag = sys.argv[1:]
+        plant = {"id": int(number), "name": name, **({"tag": tag[0]} if tag else {})}
+        store = PlantStore(os.environ["URL"], os.environ["TOKEN"])
+    except (ValueError, KeyError):
+        sys.exit(__doc__)
+    try:
+        store.create_plant(plant)
     except NotStored as error:
         sys.exit(f"not stored: {error}")
     except MayBeStored as error:

@@ -17,6 +17,7 @@ quote() {
   printf '"%s"' "${text//\"/\\\"}"
 }
 
+: "${2?usage: create_plant.sh ID NAME [TAG]}"
 # The id stays text, so nothing rounds it. All attempts send the same body.
 id=$1
 body="{\"id\":$id,\"name\":$(quote "$2")${3+,\"tag\":$(quote "$3")}}"
@@ -28,8 +29,8 @@ fields='%{http_code}\n%header{plant-id}\n%header{retry-after}\n%header{x-request
 # The token is in no argument, because every user can list the arguments of a process.
 send() {
   : > "$reply"
-  curl --silent --max-time "$1" --output "$reply" "$URL/plants" \
-    --header @<(printf 'Authorization: Bearer %s\n' "$TOKEN") \
+  curl --silent --max-time "$1" --output "$reply" "${URL%/}/plants" \
+    --header @<(printf 'Authorization: Bearer %s\n' "${TOKEN//[[:space:]]/}") \
     --header 'Content-Type: application/json' --data-raw "$body" \
     --write-out "$fields" || true
 }

@@ -7,7 +7,7 @@ import {
   type Terminal,
 } from '../command.ts';
 import { parseCommandLine } from '../flags/command-line.ts';
-import { type Flag, type FlagName, flags } from '../flags/flags.ts';
+import { type Flag, type FlagName, flags, helpOf } from '../flags/flags.ts';
 import { UsageError } from '../flags/values.ts';
 
 const shells = ['bash', 'zsh', 'fish'];
@@ -97,14 +97,17 @@ function storesFrom(last: string): Candidate[] {
   return last.includes('sqlite:') ? [files] : [['sqlite:']];
 }
 
-function unusedFlags({ flags: names }: Command, args: readonly string[]): Candidate[] {
+function unusedFlags(
+  { name: command, flags: names }: Command,
+  args: readonly string[],
+): Candidate[] {
   const unused = names.filter(
     (name) =>
       (flags[name] as Flag<unknown>).isRepeated ||
       !args.some((arg) => arg === `--${name}` || arg.startsWith(`--${name}=`)),
   );
   return [
-    ...unused.map((name) => [`--${name}`, flags[name].help] as const),
+    ...unused.map((name) => [`--${name}`, helpOf(name, command)] as const),
     ['--help', 'show the flags and examples'],
   ];
 }

@@ -56,6 +56,18 @@ export function parseCommandLine<F extends FlagName>(
   return { values: Object.freeze(Object.fromEntries(values)) as Values<F>, positionals, settings };
 }
 
+/** A flag that counts only beside another would be dropped without a word. @throws UsageError */
+export function demandNeeded(names: readonly FlagName[], settings: readonly Setting[]): void {
+  const isSet = (other: string) => settings.some(({ name }) => name === other);
+  for (const { name, source } of settings) {
+    const { needs }: Flag<unknown> = flags[name];
+    if (source === 'default' || needs === undefined || isSet(needs)) continue;
+    if (!names.includes(needs as FlagName)) continue;
+    const given = source === 'flag' ? `--${name}` : variableOf(name);
+    throw new UsageError(`${given} has no effect without --${needs}; set both, or none`);
+  }
+}
+
 function setting(name: FlagName, value: unknown, typed: Typed, env: Environment) {
   const flag: Flag<unknown> = flags[name];
   if (value === undefined) return [];
@@ -110,16 +122,34 @@ function typedArguments(argv: readonly string[], names: readonly FlagName[]) {
       name,
       {
         type: flags[name].placeholder === '' ? 'boolean' : 'string',
-        multiple: (flags[name] as Flag<unknown>).isRepeated === true,
+        multiple: flags[name].placeholder !== '',
       } as const,
     ]),
   );
   try {
-    return parseArgs({ args: behindFlags(argv), options, allowPositionals: true });
+    const { values, positionals } = parseArgs({
+      args: behindFlags(argv),
+      options,
+      allowPositionals: true,
+    });
+    return {
+      values: Object.fromEntries(names.map((name) => [name, once(name, values[name])])),
+      positionals,
+    };
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
     throw new UsageError(explained(error.message, names), { cause: error });
   }
+}
+
+/** `parseArgs` would take the last of several values without a word. @throws UsageError */
+function once<T>(name: FlagName, typed: T | T[] | undefined): T | T[] | undefined {
+  const flag: Flag<unknown> = flags[name];
+  if (!Array.isArray(typed) || flag.isRepeated) return typed;
+  if (typed.length === 1) return typed[0];
+  throw new UsageError(
+    `--${name} is given twice; give it once, and put commas between the values of a list`,
+  );
 }
 
 function explained(message: string, names: readonly FlagName[]): string {

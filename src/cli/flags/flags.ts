@@ -27,6 +27,8 @@ import {
 
 interface FlagTexts<T> {
   readonly help: string;
+  /** In the help of a command, by its name, where another text fits better. */
+  readonly helpIn?: Readonly<Record<string, string>>;
   /** Who needs the flag, and when, for the docs. A flag without such a sentence is removed. */
   readonly need: string;
   /** An empty variable is no error, and counts as none. */
@@ -37,6 +39,8 @@ interface FlagTexts<T> {
   readonly choices?: readonly string[];
   /** The flag may be given several times, and its variable may have several lines. */
   readonly isRepeated?: boolean;
+  /** The name of another flag, without which the flag has no effect, and is an error. */
+  readonly needs?: string;
 }
 
 export interface Flag<T, D extends string | undefined = string | undefined> extends FlagTexts<T> {
@@ -52,7 +56,7 @@ export interface Flag<T, D extends string | undefined = string | undefined> exte
   readonly default: D;
 }
 
-const formatNames = ['ndjson', 'csv'] as const;
+const formatNames = ['ndjson', 'csv', 'tsv'] as const;
 
 const urlOf = (location: StoreLocation) => engineOf(location).url;
 
@@ -75,19 +79,23 @@ export const flags = {
   }),
   'tls-certificate': optional('FILE', text, {
     help: 'PEM file with the certificate of the service',
-    need: 'For encrypted connections without a proxy. Both files are needed.',
+    need: 'For encrypted connections without a proxy.',
+    needs: 'tls-key',
   }),
   'tls-key': optional('FILE', text, {
     help: 'PEM file with the key of --tls-certificate',
-    need: 'For encrypted connections without a proxy. Both files are needed.',
+    need: 'For encrypted connections without a proxy.',
+    needs: 'tls-certificate',
   }),
   'ops-tls-certificate': optional('FILE', text, {
     help: 'PEM file with the certificate of --ops-port',
     need: 'For a console or a Prometheus that connects over a network without a tunnel.',
+    needs: 'ops-tls-key',
   }),
   'ops-tls-key': optional('FILE', text, {
     help: 'PEM file with the key of --ops-tls-certificate',
     need: 'For a console or a Prometheus that connects over a network without a tunnel.',
+    needs: 'ops-tls-certificate',
   }),
   store: withDefault('STORE', storeLocation, `sqlite:${defaultStorePath}`, {
     help: 'the store: sqlite:PATH or postgres://…',
@@ -98,6 +106,10 @@ export const flags = {
     help:
       'make a missing store; auto: only without traces of an earlier one; yes with backup: give ' +
       'up the plants that only earlier backups have',
+    helpIn: {
+      serve: 'make a missing store; auto: only without traces of an earlier one',
+      backup: 'yes: make the backup although earlier backups have plants that the store lacks',
+    },
     need: 'For a disk that may not be mounted (never), and for a loss that is accepted (yes).',
   }),
   'database-connections': withDefault('N', orWord('auto', integer(3, 1_000)), 'auto', {
@@ -122,6 +134,10 @@ export const flags = {
   }),
   'ops-port': withDefault('PORT', orWord('off', integer(0, 65_535)), '8081', {
     help: 'port for operators, or off',
+    helpIn: {
+      open: 'port of the running service for operators',
+      healthcheck: 'port of the running service for operators',
+    },
     need: 'For a second service on the machine, or where operators use the command line only.',
   }),
   'ops-names': optional('NAMES', hostNames, {
@@ -145,23 +161,28 @@ export const flags = {
   'jwt-issuer': optional('URLS', issuers, {
     help: 'identity providers of accepted JWTs, such as https://login.example.org',
     need: 'For clients that have tokens of an identity provider.',
+    needs: 'jwt-audience',
     show: (list) => list.join(),
   }),
   'jwt-audience': optional('NAME', text, {
     help: 'audience (aud) that a JWT must name',
     need: 'Needed with --jwt-issuer: the name of this service at the provider. Tokens for other services are refused.',
+    needs: 'jwt-issuer',
   }),
   'jwt-scope': optional('SCOPE', scopeToken, {
     help: 'scope that a JWT must have, such as plants:create',
     need: 'For a provider that gives tokens for the audience to clients that only read.',
+    needs: 'jwt-issuer',
   }),
   'jwt-type': choice(['at+jwt', 'jwt'], 'at+jwt', {
-    help: 'type (typ) that a JWT must have; jwt: also JWT or no type',
+    help: 'type (typ) that a JWT must have; jwt: also the type JWT, or no type',
     need: 'For an identity provider that does not mark its access tokens as RFC 9068 asks for.',
+    needs: 'jwt-issuer',
   }),
   'jwt-rate': optional('RATE', rate, {
-    help: 'creates of each subject to a node, such as 60/m',
+    help: 'most creates of each subject on one node, such as 60/m',
     need: 'For clients with JWTs that could crowd out other clients.',
+    needs: 'jwt-issuer',
   }),
   'body-limit': withDefault(
     'BYTES',
@@ -169,6 +190,7 @@ export const flags = {
     `${limits.http.bodyBytesMax}`,
     {
       help: 'largest body, or plant in a file',
+      helpIn: { import: 'largest plant in the file' },
       need: 'For plants with longer texts, or to refuse large bodies earlier.',
     },
   ),
@@ -188,10 +210,12 @@ export const flags = {
   'backup-every': withDefault('TIME', duration(durationMsMax), '1h', {
     help: 'time between two backups',
     need: 'To lose fewer plants with a disk, or to make fewer backups.',
+    needs: 'backup-to',
   }),
   'backup-keep': withDefault('RULES', retention, '24h:1h,30d:1d,1y:1w', {
     help: 'backups to keep, as in backup --keep',
     need: 'For a smaller disk, or a longer history.',
+    needs: 'backup-to',
   }),
   'otlp-endpoint': optional('URL', otlpEndpoint, {
     help: 'collector of the spans of creates (OTLP over HTTP), such as http://localhost:4318',
@@ -211,7 +235,7 @@ export const flags = {
     need: 'For operators who sign in to the console.',
   }),
   rate: optional('RATE', orWord('none', rate), {
-    help: 'creates of the token to a node, such as 60/m, or 100/s:500 (500 at once); or none',
+    help: 'most creates of the token on one node, such as 60/m, or 100/s:500 (500 at once); or none',
     need: 'For a client that could crowd out other clients.',
   }),
   expires: optional('TIME', duration(durationMsMax), {
@@ -256,16 +280,26 @@ export const flags = {
     },
   ),
   overwrite: toggle({
-    help: 'replace the file of an export, or a store with plants, which gets another name',
+    help: 'replace an existing file, or a store that holds plants; the old store gets another name',
+    helpIn: {
+      export: 'replace an existing file',
+      restore: 'replace a store that holds plants; the old store gets another name',
+    },
     need: 'For an export to one file every night, or a restore in place of a broken store.',
   }),
   keep: optional('RULES', retention, {
-    help: 'backups to keep: 24h:1h,30d:1d keeps one an hour for 24 hours, and one a day for 30 days',
-    need: 'For a folder that must not fill up, and for backups that hold only what is new.',
+    help: 'backups to keep: 24h:1h,30d:1d keeps one backup an hour for 24 hours, and one a day for 30 days',
+    need: 'For a folder that must not fill up.',
   }),
   format: optional(formatNames.join('|'), oneOf(formatNames), {
-    help: 'format of the plants, if neither the name of a file nor a terminal tells it',
-    need: 'For CSV through a pipe, and for files with other endings.',
+    help: 'format of the plants, if neither the name of a file nor a terminal tells it; tsv: only for import',
+    helpIn: {
+      export: 'ndjson or csv, if the name of the file tells neither',
+      'plants list': 'print ndjson or csv, as export does, also on a terminal',
+      import:
+        'format, if the name of the file does not tell it; for a table with tabs, csv: cells may be quoted; tsv: a quote is a plain character',
+    },
+    need: 'For CSV through a pipe, for files with other endings, and for quotes in a .tsv file.',
     choices: formatNames,
   }),
   column: optional('FIELD=COLUMN', (pair) => [columnTitle(pair)], {
@@ -281,6 +315,11 @@ export const flags = {
 };
 
 export type FlagName = keyof typeof flags;
+
+export function helpOf(name: FlagName, command: string): string {
+  const { help, helpIn }: Flag<unknown> = flags[name];
+  return helpIn?.[command] ?? help;
+}
 
 export type Values<F extends FlagName> = {
   readonly [N in F]: (typeof flags)[N] extends Flag<infer T, infer D>

@@ -1,7 +1,6 @@
 import type { Values } from './flags.ts';
-import { UsageError } from './values.ts';
 
-/* Flags that are given together, or not at all. */
+/* Flags that are given together, or not at all: see `needs` of each. */
 
 /** Paths of PEM files. */
 export interface TlsFiles {
@@ -16,21 +15,15 @@ export const tlsFlags = [
   'ops-tls-key',
 ] as const;
 
-/**
- * The files of the public listener, or with `ops-` of the operators' listener. Undefined without
- * TLS.
- *
- * @throws UsageError if one of two files is missing
- */
+/** Of the public listener, or with `ops-` of the operators' listener. Undefined without TLS. */
 export function tlsFiles(
   values: Values<(typeof tlsFlags)[number]>,
   prefix: '' | 'ops-',
 ): TlsFiles | undefined {
   const certificate = values[`${prefix}tls-certificate`];
   const key = values[`${prefix}tls-key`];
-  if (certificate !== undefined && key !== undefined) return { certificate, key };
-  if (certificate === undefined && key === undefined) return undefined;
-  throw new UsageError(`--${prefix}tls-certificate and --${prefix}tls-key must be given together`);
+  if (certificate === undefined || key === undefined) return undefined;
+  return { certificate, key };
 }
 
 export const jwtFlags = [
@@ -41,12 +34,10 @@ export const jwtFlags = [
   'jwt-rate',
 ] as const;
 
-/** Undefined without identity providers. @throws UsageError if one of two flags is missing */
+/** Undefined without identity providers. */
 export function jwtRules(values: Values<(typeof jwtFlags)[number]>) {
   const { 'jwt-issuer': issuers, 'jwt-audience': audience, 'jwt-scope': scope } = values;
   const { 'jwt-type': type, 'jwt-rate': rate } = values;
-  if (issuers !== undefined && audience !== undefined)
-    return { issuers, audience, scope, type, rate };
-  if ([issuers, audience, scope, rate].every((value) => value === undefined)) return undefined;
-  throw new UsageError('--jwt-issuer and --jwt-audience must be given together');
+  if (issuers === undefined || audience === undefined) return undefined;
+  return { issuers, audience, scope, type, rate };
 }

@@ -1,6 +1,6 @@
 import { isSafeUrl } from '../../hosts.ts';
 import { limits } from '../../limits.ts';
-import { unitsPerDay } from '../../quantity-text.ts';
+import { dayMs, hourMs, unitsPerDay } from '../../quantity-text.ts';
 import type { Rate } from '../../store/tables/tokens.ts';
 
 /** A mistake on the command line or in the environment. The message says what and the way out. */
@@ -38,12 +38,27 @@ export function orWord<W extends string, T>(
   word: W,
   parse: (value: string) => T,
 ): (value: string) => T | W {
-  return (value) => (value === word ? word : parse(value));
+  return (value) => {
+    if (value === word) return word;
+    try {
+      return parse(value);
+    } catch (error) {
+      if (!(error instanceof UsageError)) throw error;
+      throw new UsageError(error.message.replace(/^must be/, `must be ${word}, or`), {
+        cause: error,
+      });
+    }
+  };
+}
+
+/** Values with commas between them, and with or without blanks. */
+function list(value: string): string[] {
+  return value.split(',').map((one) => one.trim());
 }
 
 /** Host names as in a URL, without ports, in lower case. */
 export function hostNames(value: string): readonly string[] {
-  const names = value.toLowerCase().split(',');
+  const names = list(value.toLowerCase());
   if (names.every((name) => /^[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?$/.test(name))) return names;
   throw new UsageError(
     'must be host names with commas between them, without ports, such as ops.example.org,ops',
@@ -59,7 +74,7 @@ export function columnTitle(value: string): readonly [field: string, title: stri
 
 /** URLs of issuers, exactly as tokens name them (RFC 8414 §2), with commas between them. */
 export function issuers(value: string): readonly string[] {
-  const all = [...new Set(value.split(','))];
+  const all = [...new Set(list(value))];
   for (const text of all) {
     const url = URL.parse(text);
     if (url === null || !isSafeUrl(url) || /[?#@\s]/.test(text))
@@ -76,7 +91,7 @@ export function issuers(value: string): readonly string[] {
  */
 export function origins(value: string): readonly string[] {
   if (value === '*') return [value];
-  return value.split(',').map((text) => {
+  return list(value).map((text) => {
     const url = /^[a-z][a-z0-9+.-]*:\/\/[^/\\?#@*\s]+$/i.test(text) ? URL.parse(text) : null;
     if (url !== null) return url.origin === 'null' ? text.toLowerCase() : url.origin;
     throw new UsageError(
@@ -118,12 +133,11 @@ export function rate(value: string): Rate {
   );
 }
 
-const dayMs = 86_400_000;
 const unitsMs = {
   ms: 1,
   s: 1_000,
   m: 60_000,
-  h: 3_600_000,
+  h: hourMs,
   d: dayMs,
   w: 7 * dayMs,
   y: 365 * dayMs,
@@ -145,7 +159,8 @@ export function duration(msMax: number): (value: string) => number {
 }
 
 export function orZero(parse: (value: string) => number): (value: string) => number {
-  return (value) => (/^0(ms|s|m|h|d|w|y)?$/.test(value) ? 0 : parse(value));
+  const named = orWord('0', parse);
+  return (value) => (/^0(ms|s|m|h|d|w|y)?$/.test(value) ? 0 : Number(named(value)));
 }
 
 /** A time before now: how long ago, or when. In milliseconds, also since the epoch. */
@@ -189,14 +204,14 @@ export type Retention = readonly {
 
 /** `24h:1h,30d:1d` */
 export function retention(value: string): Retention {
-  return value.split(',').map((text) => {
+  return list(value).map((text) => {
     const [withinMs = 0, everyMs = 0] = /^[^:]+:[^:]+$/.test(text)
       ? text.split(':').map(timeOf)
       : [];
     if (everyMs > 0 && everyMs <= withinMs) return { withinMs, everyMs, text };
     throw new UsageError(
-      'must be time spans with an interval each, such as 24h:1h,30d:1d,1y:1w: for 24 hours ' +
-        'a backup an hour, for 30 days a backup a day, for a year a backup a week',
+      'must be time spans with an interval each: 24h:1h,30d:1d,1y:1w keeps one backup an hour for ' +
+        '24 hours, one a day for 30 days, and one a week for a year',
     );
   });
 }

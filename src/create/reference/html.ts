@@ -95,7 +95,8 @@ The sample has the token only while it is shown.</p>
 function sample(basePath: string): string {
   const address = `http://127.0.0.1:8080${basePath}/plants`;
   const command = escapeHtml(curlCommand({ address, token: 'TOKEN', body: exampleBody }));
-  const code = `<pre tabindex="0" aria-label="Sample in curl"><code id="curl">${command}</code></pre>`;
+  const code = `<pre tabindex="0" aria-label="Sample in curl"><code id="curl">${command}</code></pre>
+<p hidden><button id="copy" type="button">Copy</button> <span id="copied" role="status"></span></p>`;
   return section('sample', 'Sample', code);
 }
 

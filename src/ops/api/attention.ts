@@ -13,6 +13,8 @@ export interface Watched extends Pick<Overview, 'checks' | 'store' | 'backup' | 
   readonly tokenFigures: TokenFigureTable;
 }
 
+const weights: readonly LinkedFinding['level'][] = ['error', 'warning', 'note'];
+
 /** What needs an operator's attention: first what plants suffer from, last what clients do. */
 export function findingsIn(watched: Watched, nowMs: number): readonly LinkedFinding[] {
   return [
@@ -20,7 +22,7 @@ export function findingsIn(watched: Watched, nowMs: number): readonly LinkedFind
     ...findingsOfBackups(watched, nowMs),
     ...findingsOfTokens(watched, nowMs),
     ...findingsOfClients(watched.tokenFigures, nowMs),
-  ];
+  ].toSorted((one, other) => weights.indexOf(one.level) - weights.indexOf(other.level));
 }
 
 function findingsOfStore({ checks, creates }: Watched): LinkedFinding[] {
@@ -31,7 +33,7 @@ function findingsOfStore({ checks, creates }: Watched): LinkedFinding[] {
   const failures = failed === 0 ? [] : [numberText(failed)];
   return [
     ...ofChecks,
-    ...warnings([['Creates that failed in the last minute', failures, '/refusals']]),
+    ...listed('error', [['Creates that failed in the last minute', failures, '/refusals']]),
   ];
 }
 
@@ -39,9 +41,11 @@ function findingsOfBackups({ lastRun, ...watched }: Watched, nowMs: number): Lin
   const failure =
     lastRun?.fault &&
     `The last backup failed ${distanceText(lastRun.ranAt, nowMs)}: ${lastRun.fault}`;
-  return [backupSays(watched, nowMs), failure].flatMap((says) =>
-    says ? [warning(says, '/backups')] : [],
-  );
+  const found = [
+    { level: 'error', says: failure },
+    { level: 'warning', says: backupSays(watched, nowMs) },
+  ] as const;
+  return found.flatMap(({ level, says }) => (says ? [{ level, says, page: '/backups' }] : []));
 }
 
 /** A database may have backups that the store does not know of. */
@@ -72,7 +76,7 @@ function findingsOfTokens({ tokens }: Watched, nowMs: number): LinkedFinding[] {
       .map(
         ({ name, expiresAtMs }) => `${name} ${distanceText(isoTime(Number(expiresAtMs)), nowMs)}`,
       );
-  return warnings([
+  return listed('warning', [
     ['Tokens that expire soon', ends(false), '/tokens'],
     ['Old secrets that end soon and are in use', ends(true), '/tokens'],
   ]);
@@ -94,7 +98,7 @@ function findingsOfClients(figures: TokenFigureTable, nowMs: number): LinkedFind
       return codes.length === 0 ? [] : [`${name} (${codes.join(', ')})`];
     });
   const pageOf = (problem: ProblemName) => `/refusals?code=${problems[problem].code}`;
-  return warnings([
+  return listed('note', [
     ['Over the rate in the last minute', recent('rateLimited'), pageOf('rateLimited')],
     [
       'Refused in the last minute with a revoked or expired secret',
@@ -106,11 +110,12 @@ function findingsOfClients(figures: TokenFigureTable, nowMs: number): LinkedFind
 }
 
 /** Without those that name no token. */
-function warnings(
+function listed(
+  level: LinkedFinding['level'],
   all: readonly (readonly [about: string, names: readonly string[], page: string])[],
-) {
+): LinkedFinding[] {
   return all.flatMap(([about, names, page]) =>
-    names.length === 0 ? [] : [warning(`${about}: ${shortList(names)}`, page)],
+    names.length === 0 ? [] : [{ level, says: `${about}: ${shortList(names)}`, page }],
   );
 }
 
@@ -119,8 +124,4 @@ function shortList(names: readonly string[]): string {
   const shown = names.slice(0, attentionNamesMax).join(', ');
   const more = names.length - attentionNamesMax;
   return more > 0 ? `${shown} and ${more} more` : shown;
-}
-
-function warning(says: string, page: string): LinkedFinding {
-  return { level: 'warning', says, page };
 }

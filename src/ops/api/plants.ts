@@ -47,6 +47,8 @@ function plantQuery(query: Readonly<Record<string, string>>) {
   const id = int64FromDigits(digitsOfId);
   if (digitsOfId && id === undefined)
     return `\`id\` must be an integer from ${int64Min} to ${int64Max}, in plain digits.`;
+  if (digitsOfId && filters.some((name) => query[name]))
+    return 'A search by `id` takes no other filter. Leave the id empty, or all other fields.';
   const order = query['order'] || 'id';
   if (order !== 'id' && order !== 'newest') return '`order` must be id or newest.';
   if (before && order === 'id') return '`before` needs `order=newest`.';
@@ -59,6 +61,8 @@ function plantQuery(query: Readonly<Record<string, string>>) {
   if (typeof match === 'string') return match;
   return { id, order, limit, match, from: after || before || undefined };
 }
+
+const filters = ['name', 'tag', 'createdBy', 'since', 'until'];
 
 function matchFrom(query: Readonly<Record<string, string>>): stored.PlantMatch | string {
   const { searchTextCharsMax } = limits.ops;

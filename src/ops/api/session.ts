@@ -1,4 +1,5 @@
 import { limits } from '../../limits.ts';
+import { dayMs } from '../../quantity-text.ts';
 import { rateLimiterIn, rateLimitMemory } from '../../tokens/rate-limit.ts';
 import type { Sessions } from '../../tokens/sessions.ts';
 import { type Answer, fieldOf, type Handler, type OperatorRequest } from '../answer.ts';
@@ -16,10 +17,16 @@ export type OperatorLog = Record<'info' | 'warn', (fields: object, message: stri
 export interface SignInSources {
   readonly sessions: Sessions;
   readonly log: OperatorLog;
-  /** Commands in quotes, with the settings that are in force. */
-  readonly newToken: string;
-  readonly newLink: string;
 }
+
+// A stranger can read them, so they do not say where the store is.
+const newToken = '"plant-store token create NAME --role operate --store STORE"';
+const newLink = '"plant-store open --store STORE"';
+
+/** What a request without a session is told. */
+export const signInFirst =
+  `On the machine of the service, ${newLink} signs in without a token, and ${newToken} creates ` +
+  'a token. STORE is the store of the service.';
 
 const linkSeconds = limits.access.signInLinkMs / 1_000;
 
@@ -29,12 +36,12 @@ const linkSeconds = limits.access.signInLinkMs / 1_000;
  * guessing: a token has 256 random bits.
  */
 const guessRate = {
-  perDay: 86_400_000 / limits.ops.guessEveryMs,
+  perDay: dayMs / limits.ops.guessEveryMs,
   burst: limits.ops.guessesAtOnce,
 };
 
 /** Signs in the holder of a token with the role `operate`, or of a sign-in link. */
-export function signIn({ sessions, log, newToken, newLink }: SignInSources): Handler {
+export function signIn({ sessions, log }: SignInSources): Handler {
   const guessing = rateLimiterIn(rateLimitMemory());
   /** By what was wrong. */
   const guesses = {

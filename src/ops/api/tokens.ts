@@ -1,7 +1,8 @@
+import { rate as parseRate, UsageError } from '../../cli/flags/values.ts';
 import { limits } from '../../limits.ts';
-import { isoTime } from '../../quantity-text.ts';
+import { dayMs, hourMs, isoTime } from '../../quantity-text.ts';
 import type { TableReader, TableWriter } from '../../store/tables/tables.ts';
-import { type Role, roles, type TokenRecord } from '../../store/tables/tokens.ts';
+import { type Rate, type Role, roles, type TokenRecord } from '../../store/tables/tokens.ts';
 import {
   actorText,
   issueToken,
@@ -16,6 +17,7 @@ import { expiresSoon, isInForce } from '../../tokens/opaque-tokens.ts';
 import type { Handler } from '../answer.ts';
 import type {
   CreatedToken,
+  NewRate,
   NewToken,
   RotatedToken,
   Rotation,
@@ -25,9 +27,6 @@ import type {
 import { refusedIn, type TokenFigures, type TokenFigureTable } from '../token-figures.ts';
 import { answerJson, noContent, refuse, type Unchecked, withJson } from './json.ts';
 import type { OperatorLog, SessionRequest } from './session.ts';
-
-const dayMs = 86_400_000;
-const hourMs = 3_600_000;
 
 export interface TokenSources {
   readonly store: TableReader & TableWriter;
@@ -96,12 +95,23 @@ export function renewToken({ store, log, now }: TokenSources): Handler<SessionRe
   });
 }
 
+/** Changes the rate of a token. */
+export function limitToken({ store, log }: TokenSources): Handler<SessionRequest> {
+  return withJson(parseLimit, async ({ operator }: SessionRequest, { name, rate }) => {
+    if (!(await store.limitToken(name, rate))) return refuse('recordUnknown', nameUnknown);
+    log.info({ operator, token: name }, 'the rate of a token was changed in the console');
+    return noContent;
+  });
+}
+
+const nameUnknown = 'There is no token with this name that is not revoked.';
+
 /** The name is in the query: clients would take a path that ends with `..` for its parent. */
 export function revokeToken({ store, log, now }: TokenSources): Handler<SessionRequest> {
   return async ({ query, operator }) => {
     const token = query['name'] ?? '';
     if (!(await store.revokeToken(token, now(), actorText(operator))))
-      return refuse('recordUnknown', 'There is no token with this name that is not revoked.');
+      return refuse('recordUnknown', nameUnknown);
     log.info({ operator, token }, 'a token was revoked in the console');
     return noContent;
   };
@@ -120,12 +130,30 @@ function tokenReply(token: TokenOfStore, figures: TokenFigures | undefined, nowM
 }
 
 function parseWish(body: Unchecked<NewToken>): TokenWish | string {
-  const { name, role, expiresInDays } = body;
+  const { name, role, expiresInDays, rate } = body;
   if (typeof name !== 'string' || !isTokenName(name)) return `A name must be ${tokenNameRule}.`;
   const known = roles.find((one) => one === role);
   if (known === undefined) return `\`role\` must be ${roles.join(' or ')}.`;
   const life = parseLife(expiresInDays);
-  return typeof life === 'string' ? life : { name, role: known, ...life };
+  if (typeof life === 'string') return life;
+  const limit = limitOf(rate);
+  return typeof limit === 'string' ? limit : { name, role: known, ...life, ...limit };
+}
+
+function parseLimit({ name, rate }: Unchecked<NewRate>) {
+  if (typeof name !== 'string') return '`name` must be the name of a token.';
+  const limit = limitOf(rate);
+  return typeof limit === 'string' ? limit : { name, ...limit };
+}
+
+function limitOf(text: unknown = null): { readonly rate: Rate | undefined } | string {
+  if (text === null) return { rate: undefined };
+  try {
+    return { rate: parseRate(`${text}`) };
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    return `The rate ${error.message}.`;
+  }
 }
 
 function parseRotation(body: Unchecked<Rotation>): RotationWish | string {

@@ -1,5 +1,6 @@
 import { problemNames, problems } from '../../contract/problems.ts';
 import { version } from '../../program.ts';
+import { dayMs } from '../../quantity-text.ts';
 import type { SharedStore } from '../../store/store.ts';
 import type { BackupRecord } from '../../store/tables/tables.ts';
 import type { TokenRecord } from '../../store/tables/tokens.ts';
@@ -13,12 +14,13 @@ import {
   type writerLayout,
 } from '../../threads/measures.ts';
 import { isUsedSinceRotation } from '../../tokens/opaque-tokens.ts';
+import { outcomes } from '../../tokens/tally.ts';
 import type { Backup, LastRun, StoreSizes } from '../contract.ts';
 import type { Health } from '../health/health.ts';
 import { bestEffort } from '../loading.ts';
 import type { TokenFigureTable } from '../token-figures.ts';
 import { missingPlants } from './plant-count.ts';
-import { byOutcome, createsOf, outcomes } from './samples.ts';
+import { byOutcome, createsOf } from './samples.ts';
 
 /** Whether its file is gone is known of a backup on this machine. */
 export type LastBackup = BackupRecord & Pick<Backup, 'isFileGone'>;
@@ -69,7 +71,7 @@ const help = {
   plant_store_certificate_expires_seconds:
     'End of the TLS certificate in force, in seconds since the epoch.',
   plant_store_issuer_keys_read_seconds:
-    'Oldest last read of keys of identity providers, in seconds since the epoch; 0: never.',
+    'Time of the oldest read of keys that is in force, in seconds since the epoch; 0: never.',
   process_resident_memory_bytes: 'Resident memory of the process.',
   process_cpu_seconds_total: 'User and system CPU time of the process.',
   process_start_time_seconds: 'Start of the process, in seconds since the epoch.',
@@ -107,7 +109,8 @@ const help = {
     'Last restore of the store, or last decision with --new-store yes, in seconds since the epoch.',
   plant_store_database_bytes:
     'Size of the file of the store, or of the table of plants with its indexes.',
-  plant_store_database_connections: 'Open connections to the database, without that of a search.',
+  plant_store_database_connections:
+    'Open connections to the database, without the connection of a search.',
   plant_store_log_bytes: 'Size of the WAL of the store.',
   plant_store_disk_free_bytes: 'Free space for the store.',
   plant_store_disk_low:
@@ -124,8 +127,6 @@ const help = {
 type Value = number | boolean | undefined | readonly Line[];
 
 type Values = Partial<Readonly<Record<keyof typeof help, Value>>>;
-
-const inUseMs = 24 * 3_600_000;
 
 /** prometheus.io/docs/instrumenting/exposition_formats */
 export async function metricsText(sources: MetricSources): Promise<string> {
@@ -249,7 +250,7 @@ async function storeValues({ store, ...sources }: MetricSources): Promise<Values
     sources.health.check(),
     bestEffort(sources.sizes()),
     bestEffort(sources.lastBackup()),
-    bestEffort(store.countTokens(nowMs, nowMs - inUseMs)),
+    bestEffort(store.countTokens(nowMs, nowMs - dayMs)),
     bestEffort(store.identity()),
   ]);
   const plants = sources.plants();

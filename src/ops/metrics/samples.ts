@@ -9,7 +9,8 @@ import {
   since,
   sumOf,
 } from '../../threads/measures.ts';
-import type { Overview, Sample } from '../contract.ts';
+import { type Outcome, outcomes } from '../../tokens/tally.ts';
+import type { Overview, Sample, SampleColumns } from '../contract.ts';
 
 type HttpThreads = readonly Measures<typeof httpThreadLayout>[];
 
@@ -22,9 +23,6 @@ export interface SampleSources {
 export type Samples = ReturnType<typeof startSamples>;
 
 const unavailableIndex = problemNames.indexOf('storeUnavailable');
-
-export const outcomes = ['created', 'same', 'taken', 'refused', 'failed'] as const;
-type Outcome = (typeof outcomes)[number];
 
 export function byOutcome<T>(of: (outcome: Outcome) => T): Record<Outcome, T> {
   return Object.fromEntries(outcomes.map((one) => [one, of(one)])) as Record<Outcome, T>;
@@ -128,6 +126,12 @@ function sampleOf(
     queuePlants: queuePlants(),
     connections: connections(),
   };
+}
+
+export function columnsOf(samples: readonly Sample[]): SampleColumns {
+  const members = Object.keys(samples[0] ?? { atMs: 0 }) as (keyof Sample)[];
+  const columns = members.map((member) => [member, samples.map((sample) => sample[member])]);
+  return Object.fromEntries(columns);
 }
 
 /** To what a chart can show. A console that opens reads them all. */

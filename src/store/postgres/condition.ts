@@ -6,9 +6,8 @@ import { openConnector } from './connector.ts';
 import { sqlState, storeError } from './errors.ts';
 import { within } from './pool.ts';
 import { identityIn } from './reader.ts';
-import { makeStore, refuseChangedTables, versionOf, wholeName } from './schema.ts';
+import { isDistributed, makeStore, refuseChangedTables, versionOf, wholeName } from './schema.ts';
 import { durabilityUnder } from './session.ts';
-import { isDistributed } from './size.ts';
 import { testWrite } from './test-write.ts';
 import type { Query } from './transaction.ts';
 import { tryUpgrade } from './upgrade.ts';
@@ -31,7 +30,7 @@ export async function conditionOfPostgres(location: PostgresLocation) {
   const ms = limits.postgres.conditionMs;
   const connector = openConnector(location, ms, { acceptsLostCommits: true });
   const startedMs = performance.now();
-  const connection = await connector.connect();
+  using connection = await connector.connect();
   const connectMs = performance.now() - startedMs;
   const { client, settings } = connection;
   try {
@@ -55,8 +54,6 @@ export async function conditionOfPostgres(location: PostgresLocation) {
     }));
   } catch (error) {
     throw storeError(error);
-  } finally {
-    connection.destroy();
   }
 }
 

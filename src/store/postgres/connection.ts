@@ -80,6 +80,7 @@ function connectionOf(
     },
     /** Closes the connection at once. A running query rejects, and its result is unknown. */
     destroy: () => void stream.destroy(),
+    [Symbol.dispose]: () => void stream.destroy(),
     /** Destroys it, and cancels its query: a commit that waits for a standby keeps locks. */
     giveUp(): void {
       stream.destroy();

@@ -1,6 +1,6 @@
 import { escapeIdentifier } from 'pg';
 import { StoreError, StoreOpenError } from '../errors.ts';
-import { type PostgresHost, type PostgresLocation, urlWithoutPassword } from '../location.ts';
+import { type PostgresHost, type PostgresLocation, shownUrl } from '../location.ts';
 import { type Connection, openConnection } from './connection.ts';
 import { isAtLimit, UNDEFINED_DATABASE } from './errors.ts';
 
@@ -78,7 +78,7 @@ function connectionFailure(
     ({ host: { host, port }, error }) =>
       `${failures.length > 1 ? `${host} port ${port}: ` : ''}${reasonOf(error)}${remedyFor(error, location)}`,
   );
-  const message = `cannot connect to the store at ${urlWithoutPassword(location)}: ${reasons.join('; ')}`;
+  const message = `cannot connect to the store at ${shownUrl(location)}: ${reasons.join('; ')}`;
   const errors = failures.map(({ error }) => error);
   const cause = errors.some(isLasting)
     ? new StoreOpenError(message)

@@ -1,3 +1,4 @@
+import { Writable } from 'node:stream';
 import type { ClientConfig } from 'pg';
 import { parse } from 'pg-connection-string';
 import pgpass from 'pgpass';
@@ -28,6 +29,9 @@ export function tlsOptions(
   }
 }
 
+// It would write raw lines to standard error, for each connection. The error below says enough.
+pgpass.warnTo(new Writable({ write: (_chunk, _encoding, done) => done() }));
+
 /** Called for each connection: a changed password file counts from the next one on. */
 export async function passwordFor(
   host: PostgresHost,
@@ -40,6 +44,7 @@ export async function passwordFor(
   if (found !== undefined) return found;
   throw new StoreOpenError(
     'it asks for a password, and there is none in the URL, in PGPASSWORD, or for this host ' +
-      'in the password file (~/.pgpass, or PGPASSFILE)',
+      'in the password file (~/.pgpass, or PGPASSFILE), which counts only if no other user can ' +
+      'read it (mode 0600)',
   );
 }

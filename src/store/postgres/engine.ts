@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import { commandOn } from '../command-text.ts';
 import type { Engine } from '../engine.ts';
-import { firstTokenName, type PostgresLocation, urlWithoutPassword } from '../location.ts';
+import { firstTokenName, type PostgresLocation, shownUrl } from '../location.ts';
 import type { OnWait } from './upgrade.ts';
 
 /** Modules are loaded on use: a command on SQLite does not load `pg`. */
 export function postgresEngine(location: PostgresLocation) {
-  const url = urlWithoutPassword(location);
+  const url = shownUrl(location);
   const firstTokenFile = join('data', firstTokenName);
   const stores = () => import('./store.ts');
   const upgrades = () => import('./upgrade.ts');

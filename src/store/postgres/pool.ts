@@ -156,6 +156,15 @@ export function openPool(connector: Connector, connectionsMax: number, starving?
     endPause();
   }
 
+  /** Refuses waiting work, and cuts running work. */
+  function close(): void {
+    isOpen = false;
+    clearInterval(closing);
+    starve(false);
+    for (const connection of [...idle.splice(0), ...busy]) connection.destroy();
+    serve();
+  }
+
   return {
     /**
      * Runs work on a connection of its own, and again if it has certainly changed nothing. After
@@ -171,14 +180,8 @@ export function openPool(connector: Connector, connectionsMax: number, starving?
         throw storeError(error);
       }
     },
-    /** Refuses waiting work, and cuts running work. */
-    close(): void {
-      isOpen = false;
-      clearInterval(closing);
-      starve(false);
-      for (const connection of [...idle.splice(0), ...busy]) connection.destroy();
-      serve();
-    },
+    close,
+    [Symbol.dispose]: close,
   };
 }
 
@@ -207,12 +210,9 @@ export async function runOnce<T>(
   work: (query: Query) => Promise<T>,
   isReader = false,
 ): Promise<T> {
-  const pool = openPool(openConnector(location, callMs, { acceptsLostCommits: true, isReader }), 1);
-  try {
-    return await pool.run(work);
-  } finally {
-    pool.close();
-  }
+  const connector = openConnector(location, callMs, { acceptsLostCommits: true, isReader });
+  using pool = openPool(connector, 1);
+  return await pool.run(work);
 }
 
 /** Runs work on a connection, and cuts the connection at the deadline. @param onLate called then */

@@ -3,7 +3,7 @@ import { numberText } from '../../quantity-text.ts';
 import { commandOn } from '../command-text.ts';
 import { StoreError, StoreOpenError } from '../errors.ts';
 import { figuresOf, type Inspection, type OnProgress } from '../inspection.ts';
-import { type PostgresLocation, urlWithoutPassword } from '../location.ts';
+import { type PostgresLocation, shownUrl } from '../location.ts';
 import {
   countPlants,
   countPlantsAfter,
@@ -42,7 +42,7 @@ export function readerOn(
   const read = <T>(work: (query: Query) => Promise<T>) => pool.run(work);
   const close = async () => pool.close();
   return {
-    url: urlWithoutPassword(location),
+    url: shownUrl(location),
     identity: () => read(identityIn),
     ...searchesIn({
       windowAfter: (...window) => read((query) => plantWindow(query, byId, ...window)),
@@ -72,9 +72,9 @@ export async function demandStore(query: Query, location: PostgresLocation): Pro
   if (version > 0) return version;
   await refuseUnfitSchema(query, false);
   throw new StoreOpenError(
-    `there is no store in ${urlWithoutPassword(location)}; name the store with --store or ` +
+    `there is no store in ${shownUrl(location)}; name the store with --store or ` +
       'PLANT_STORE_STORE, or make one there with ' +
-      `${commandOn(urlWithoutPassword(location), 'serve')}`,
+      `${commandOn(shownUrl(location), 'serve')}`,
   );
 }
 

@@ -4,7 +4,7 @@ import { count, measuresIn, sumOf, writerLayout } from '../../threads/measures.t
 import { sharedCounter } from '../../threads/shared-counter.ts';
 import type { StoreOptions } from '../engine.ts';
 import { StoreError, StoreOpenError } from '../errors.ts';
-import { type PostgresLocation, urlWithoutPassword } from '../location.ts';
+import { type PostgresLocation, shownUrl } from '../location.ts';
 import { demandNewest } from '../schema-version.ts';
 import type { Durability, SharedStore, Store, StoreReader, StoreShare } from '../store.ts';
 import { callsOf } from '../tables/steps.ts';
@@ -16,14 +16,13 @@ import { type CreateContext, createPlants } from './plants.ts';
 import { openPool } from './pool.ts';
 import { demandStore, readerOn } from './reader.ts';
 import { rememberRefused } from './refused-plants.ts';
-import { ensureSchema, refuseChangedTables } from './schema.ts';
+import { ensureSchema, plantsBytes, refuseChangedTables } from './schema.ts';
 import {
   type DurabilitySettings,
   durabilityUnder,
   standbyNames,
   standbysDemand,
 } from './session.ts';
-import { plantsBytes } from './size.ts';
 import { runChange } from './steps.ts';
 import { testWrite } from './test-write.ts';
 import type { Query } from './transaction.ts';
@@ -40,7 +39,7 @@ export async function openPostgresStore(
     if (options.mayMake) isNew = await pool.run(ensureSchema);
     await pool.run(async (query) => {
       const version = await demandStore(query, location);
-      demandNewest(version, 'the store in the database', urlWithoutPassword(location));
+      demandNewest(version, 'the store in the database', shownUrl(location));
       await refuseChangedTables(query);
     });
     await pool.run((query) => forgetOldBeats(query, Date.now()));

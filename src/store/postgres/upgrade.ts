@@ -116,7 +116,7 @@ async function upgradeTables(query: Query): Promise<void> {
  */
 async function buildIndex(location: PostgresLocation, onWait: OnWait): Promise<string | undefined> {
   const { upgradeStepMs: ms, upgradePauseMs } = limits.postgres;
-  const connection = await openConnector(location, ms, { acceptsLostCommits: true }).connect();
+  using connection = await openConnector(location, ms, { acceptsLostCommits: true }).connect();
   const { client, settings } = connection;
   let told: string | undefined;
   const tell = (session: string | undefined) => {
@@ -151,8 +151,6 @@ async function buildIndex(location: PostgresLocation, onWait: OnWait): Promise<s
     const mayPass = [FEATURE_NOT_SUPPORTED, INSUFFICIENT_PRIVILEGE].includes(sqlState(error) ?? '');
     if (!mayPass) throw storeError(error);
     return undefined;
-  } finally {
-    connection.destroy();
   }
 }
 

@@ -1,8 +1,8 @@
-import { closeSync, fdatasyncSync, openSync } from 'node:fs';
+import { fdatasyncSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { backup, DatabaseSync } from 'node:sqlite';
 import { shortOfSpace } from '../../disk/file-system.ts';
-import { makeFile, syncFile } from '../../disk/files.ts';
+import { makeFile, openFile, syncFile } from '../../disk/files.ts';
 import { limits } from '../../limits.ts';
 import type { FoundTriggers } from '../engine.ts';
 import { StoreError } from '../errors.ts';
@@ -45,23 +45,19 @@ export async function backUp(storePath: string, copyPath: string, onProgress: On
  * SQLite.
  */
 async function copyPages(store: DatabaseSync, copyPath: string, onProgress: OnProgress) {
-  const descriptor = openSync(copyPath, 'r+');
+  using copy = openFile(copyPath, 'r+');
   const pageBytes = pragma(store, 'page_size');
-  try {
-    await backup(store, copyPath, {
-      rate: limits.sqlite.backupStepPages,
-      progress({ totalPages, remainingPages }) {
-        fdatasyncSync(descriptor);
-        onProgress('copying', {
-          done: (totalPages - remainingPages) * pageBytes,
-          total: totalPages * pageBytes,
-          unit: 'bytes',
-        });
-      },
-    });
-  } finally {
-    closeSync(descriptor);
-  }
+  await backup(store, copyPath, {
+    rate: limits.sqlite.backupStepPages,
+    progress({ totalPages, remainingPages }) {
+      fdatasyncSync(copy.descriptor);
+      onProgress('copying', {
+        done: (totalPages - remainingPages) * pageBytes,
+        total: totalPages * pageBytes,
+        unit: 'bytes',
+      });
+    },
+  });
 }
 
 /**

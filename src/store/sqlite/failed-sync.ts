@@ -1,18 +1,16 @@
 import {
-  closeSync,
   constants,
   existsSync,
   fchownSync,
   fdatasync,
   fdatasyncSync,
   fstatSync,
-  openSync,
   readFileSync,
   statSync,
   writeSync,
 } from 'node:fs';
 import { promisify } from 'node:util';
-import { withoutLinks } from '../../disk/files.ts';
+import { openFile, withoutLinks } from '../../disk/files.ts';
 import { StoreError } from '../errors.ts';
 import { syncNotesEnding } from '../location.ts';
 
@@ -65,27 +63,20 @@ export function clearSyncNotes(path: string): void {
 }
 
 function write(path: string, part: Part, text: string): void {
-  const descriptor = openSync(notesOf(path), 'r+');
-  try {
-    writeSync(descriptor, text, parts.indexOf(part) * noteBytes);
-  } finally {
-    closeSync(descriptor);
-  }
+  using notes = openFile(notesOf(path), 'r+');
+  writeSync(notes.descriptor, text, parts.indexOf(part) * noteBytes);
 }
 
 /** Takes its room on the disk, and the mode and from root the owner of the store, as SQLite does. */
 export function makeSyncNotes(path: string): void {
   const { mode, uid, gid } = statSync(path);
   const { O_RDWR, O_CREAT } = constants;
-  const descriptor = openSync(notesOf(path), O_RDWR | O_CREAT, mode & 0o777);
-  try {
-    if (fstatSync(descriptor).size > 0) return;
-    if (process.geteuid?.() === 0) fchownSync(descriptor, uid, gid);
-    writeSync(descriptor, line('').repeat(parts.length), 0);
-    fdatasyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
-  }
+  using notes = openFile(notesOf(path), O_RDWR | O_CREAT, mode & 0o777);
+  const { descriptor } = notes;
+  if (fstatSync(descriptor).size > 0) return;
+  if (process.geteuid?.() === 0) fchownSync(descriptor, uid, gid);
+  writeSync(descriptor, line('').repeat(parts.length), 0);
+  fdatasyncSync(descriptor);
 }
 
 /** The files with a note that is in force. */

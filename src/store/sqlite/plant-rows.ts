@@ -18,9 +18,7 @@ import { runSteps } from './steps.ts';
 
 /** Rows are arrays, which come fastest. An integer is a bigint. */
 export function eachRow<Row>(db: DatabaseSync, { texts, values }: Statement): Iterable<Row> {
-  const select = db.prepare(texts.join('?'));
-  select.setReadBigInts(true);
-  select.setReturnArrays(true);
+  const select = db.prepare(texts.join('?'), { readBigInts: true, returnArrays: true });
   return select.iterate(...values) as Iterable<unknown> as Iterable<Row>;
 }
 

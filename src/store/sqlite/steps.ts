@@ -8,11 +8,9 @@ export function runSteps<T>(db: DatabaseSync, steps: Steps<T>): T {
 }
 
 function resultOf(db: DatabaseSync, { texts, values, isExact }: Statement): Result {
-  const statement = db.prepare(texts.join('?'));
+  const statement = db.prepare(texts.join('?'), { readBigInts: isExact, returnArrays: isExact });
   if (statement.columns().length === 0)
     return { rows: [], changes: Number(statement.run(...values).changes) };
-  statement.setReadBigInts(isExact === true);
-  statement.setReturnArrays(isExact === true);
   const rows = statement.all(...values);
   return { rows, changes: rows.length };
 }

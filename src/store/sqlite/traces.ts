@@ -1,5 +1,6 @@
-import { closeSync, existsSync, openSync, readdirSync, readSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
+import { startOf } from '../../disk/files.ts';
 import type { Trace } from '../engine.ts';
 import { firstTokenName } from '../location.ts';
 import { applicationId } from './schema.ts';
@@ -29,13 +30,7 @@ export function tracesOfSqlite(path: string): Trace[] {
 /** Whether a file is a store, which is in WAL mode as no backup is (sqlite.org/fileformat.html). */
 function isStore(path: string): boolean {
   if (!statSync(path, { throwIfNoEntry: false })?.isFile()) return false;
-  const head = Buffer.alloc(100);
-  const descriptor = openSync(path, 'r');
-  try {
-    readSync(descriptor, head);
-  } finally {
-    closeSync(descriptor);
-  }
+  const head = startOf(path, 100);
   const [walMode, modeAt, idAt] = [2, 18, 68];
   return head[modeAt] === walMode && head.readInt32BE(idAt) === applicationId;
 }

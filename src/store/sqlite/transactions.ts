@@ -3,12 +3,8 @@ import type { CopiedPlant, CreateOutcome, PlantToCreate } from '../plants.ts';
 
 /** What one transaction does. Times are milliseconds since the epoch. */
 export function prepareTransactions(db: DatabaseSync) {
-  const prepare = (sql: string) => {
-    const statement = db.prepare(sql);
-    // `run` reports the last inserted id, which needs a bigint above 2^53.
-    statement.setReadBigInts(true);
-    return statement;
-  };
+  // `run` reports the last inserted id, which needs a bigint above 2^53.
+  const prepare = (sql: string) => db.prepare(sql, { readBigInts: true });
   const insert = prepare(
     `INSERT INTO plants (id, name, tag, created_at, created_by) VALUES (?, ?, ?, ?, ?) ON
       CONFLICT (id) DO NOTHING`,

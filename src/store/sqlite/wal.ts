@@ -1,4 +1,5 @@
-import { closeSync, openSync, readSync } from 'node:fs';
+import { readSync } from 'node:fs';
+import { openFile } from '../../disk/files.ts';
 
 const [headerBytes, frameHeaderBytes] = [32, 24];
 /** Of a WAL whose checksums are little-endian, as all supported machines write them. */
@@ -8,35 +9,31 @@ export type Frames = ReturnType<typeof framesIn>;
 
 /** Up to the first frame that is not whole (sqlite.org/fileformat2.html#walformat). */
 export function framesIn(walPath: string) {
-  const descriptor = openSync(walPath, 'r');
-  try {
-    const header = Buffer.alloc(headerBytes);
-    readSync(descriptor, header);
-    const pageBytes = header.readUInt32BE(8);
-    let sum = checksum(header.subarray(0, 24), [0, 0]);
-    const pages: number[] = [];
-    if (header.readUInt32BE(0) === magic && isSum(header, 24, sum)) {
-      const frame = Buffer.alloc(frameHeaderBytes + pageBytes);
-      for (;;) {
-        const at = headerBytes + pages.length * frame.length;
-        if (readSync(descriptor, frame, 0, frame.length, at) < frame.length) break;
-        if (!frame.subarray(8, 16).equals(header.subarray(16, 24))) break;
-        sum = checksum(frame.subarray(frameHeaderBytes), checksum(frame.subarray(0, 8), sum));
-        if (!isSum(frame, 16, sum)) break;
-        pages.push(frame.readUInt32BE(0));
-      }
+  using wal = openFile(walPath, 'r');
+  const header = Buffer.alloc(headerBytes);
+  readSync(wal.descriptor, header);
+  const pageBytes = header.readUInt32BE(8);
+  let sum = checksum(header.subarray(0, 24), [0, 0]);
+  const pages: number[] = [];
+  if (header.readUInt32BE(0) === magic && isSum(header, 24, sum)) {
+    const frame = Buffer.alloc(frameHeaderBytes + pageBytes);
+    for (;;) {
+      const at = headerBytes + pages.length * frame.length;
+      if (readSync(wal.descriptor, frame, 0, frame.length, at) < frame.length) break;
+      if (!frame.subarray(8, 16).equals(header.subarray(16, 24))) break;
+      sum = checksum(frame.subarray(frameHeaderBytes), checksum(frame.subarray(0, 8), sum));
+      if (!isSum(frame, 16, sum)) break;
+      pages.push(frame.readUInt32BE(0));
     }
-    return {
-      pageBytes,
-      /** The number of the page in each frame. */
-      pages,
-      /** Where the page of a frame begins in the file. */
-      pageAt: (frame: number) =>
-        headerBytes + frame * (frameHeaderBytes + pageBytes) + frameHeaderBytes,
-    };
-  } finally {
-    closeSync(descriptor);
   }
+  return {
+    pageBytes,
+    /** The number of the page in each frame. */
+    pages,
+    /** Where the page of a frame begins in the file. */
+    pageAt: (frame: number) =>
+      headerBytes + frame * (frameHeaderBytes + pageBytes) + frameHeaderBytes,
+  };
 }
 
 /** Continues a sum over whole pairs of words. The words are in the order of this machine. */

@@ -45,7 +45,7 @@ export function openIssuerKeys(issuer: string, log: KeysLog) {
     },
     everyMs: limits.jwt.keysEveryMs,
     retryMs: limits.jwt.keysRetryMs,
-    againMs: () => limits.jwt.keysAgainMs,
+    againMs: limits.jwt.keysAgainMs,
     staleMs: limits.jwt.keysKeptMs,
     onError: (error) =>
       log.error(

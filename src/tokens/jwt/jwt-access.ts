@@ -10,7 +10,7 @@ import { recordUses } from '../token-use.ts';
 import { isJwt, readJwt } from './compact-jwt.ts';
 import { type IssuerKeys, type KeysLog, openIssuerKeys } from './issuer-keys.ts';
 import { type CheckedClaims, checkClaims, expiryFault, type JwtRules } from './rules.ts';
-import { rememberVerified, type Subject } from './verified-tokens.ts';
+import { type KnownSubject, rememberVerified } from './verified-tokens.ts';
 
 export interface JwtAccessOptions {
   readonly store: TableWriter;
@@ -56,7 +56,7 @@ export function openJwtAccess(options: JwtAccessOptions) {
       : undefined;
   }
 
-  async function subjectNamed(name: string): Promise<Subject> {
+  async function subjectNamed(name: string): Promise<KnownSubject> {
     const atMs = now();
     const known = verified.subject(name);
     if (known !== undefined && atMs < known.untilMs) return known;
@@ -68,7 +68,7 @@ export function openJwtAccess(options: JwtAccessOptions) {
     return subject;
   }
 
-  async function subjectOf({ issuer, sub }: CheckedClaims): Promise<Subject | Refusal> {
+  async function subjectOf({ issuer, sub }: CheckedClaims): Promise<KnownSubject | Refusal> {
     try {
       return await subjectNamed(`${issuer} ${sub}`);
     } catch (error) {

@@ -56,7 +56,7 @@ export function checkClaims(
 }
 
 const typeNames: Readonly<Record<JwtRules['type'], string>> = {
-  'at+jwt': 'at+jwt, that of an access token',
+  'at+jwt': 'at+jwt, the type of an access token',
   jwt: 'at+jwt or JWT',
 };
 

@@ -3,7 +3,7 @@ import { limits } from '../../limits.ts';
 import type { Caller } from '../access.ts';
 import type { IssuerKeys } from './issuer-keys.ts';
 
-export interface Subject {
+export interface KnownSubject {
   readonly caller: Caller;
   /** The store may forget the subject after this time. */
   readonly untilMs: number;
@@ -25,7 +25,7 @@ interface Verified {
  */
 export function rememberVerified() {
   const tokens = new Map<string, Verified>();
-  const subjects = new Map<string, Subject & { readonly keys: string[] }>();
+  const subjects = new Map<string, KnownSubject & { readonly keys: string[] }>();
   let bytes = 0;
 
   function forgetToken(key: string): void {
@@ -47,9 +47,9 @@ export function rememberVerified() {
 
   return {
     token: (token: string) => tokens.get(keyOf(token)),
-    subject: (name: string): Subject | undefined => subjects.get(name),
+    subject: (name: string): KnownSubject | undefined => subjects.get(name),
     /** Takes the place of an earlier subject with the name, and of its tokens. */
-    addSubject({ caller, untilMs }: Subject): void {
+    addSubject({ caller, untilMs }: KnownSubject): void {
       forgetSubject(caller.name);
       subjects.set(caller.name, { caller, untilMs, keys: [] });
       bytes += bytesOf(caller.name);

@@ -33,7 +33,7 @@ import {
   takesNoCode,
   temporaryFolder,
 } from '../../helpers/program.ts';
-import { done } from '../../helpers/run-here.ts';
+import { done, on } from '../../helpers/run-here.ts';
 import { newStore, storedIds } from '../../helpers/store-file.ts';
 
 /** What a server says that ends with exit code 1. */
@@ -153,9 +153,7 @@ for (const [what, remove] of Object.entries(removed)) {
     assert(says.endsWith(`; the store at ${store} is whole again`), says);
     assert.equal(statSync(`${store}-wal`).mode & 0o777, 0o600);
     assertHolds(store, ids);
-    const again = await startServer(t, store, oneThread);
-    assert.equal((await create(again.plantsUrl, plant(2))).status, 200);
-    assert.equal(await again.stop(), 0);
+    await done('token', 'create', 'my-app', ...on(store));
     assert.deepEqual(readdirSync(dirname(store)), ['plants.db', 'plants.db-sync']);
   });
 }

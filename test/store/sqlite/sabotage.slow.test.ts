@@ -37,20 +37,16 @@ test('while the folder of the store is shut, creates get 50301 in bounded time; 
   assertNothingIsLost(server, [1, 2, 3], [1, 3]);
 });
 
-for (const [kind, what] of [
-  ['disk hangs', 'the disk does not return from a sync'],
-  ['folder is shut after a sync', 'the folder of the store is shut'],
-] as const)
-  test(`a create that is stored while ${what} gets 200 when it goes on`, async (t) => {
-    const server = await startSabotaged(t, kind, '--commit-timeout', '1m');
-    server.sabotage();
-    const created = create(server.plantsUrl, plant(2));
-    while (storedPlants(server.store).length < 2) await pause();
+test('a create that is stored while the disk does not return from a sync gets 200 when the disk goes on', async (t) => {
+  const server = await startSabotaged(t, 'disk hangs', '--commit-timeout', '1m');
+  server.sabotage();
+  const created = create(server.plantsUrl, plant(2));
+  while (storedPlants(server.store).length < 2) await pause();
 
-    server.heal();
+  server.heal();
 
-    assert.equal((await created).status, 200);
-  });
+  assert.equal((await created).status, 200);
+});
 
 test('a service whose folder is shut for good stops with exit code 0, and loses nothing', async (t) => {
   const server = await startHanging(t, 'folder is shut after a sync');

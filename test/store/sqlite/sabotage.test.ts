@@ -69,15 +69,16 @@ test('when the thread for checkpoints throws, the service ends as a failure and 
   await assertEndsUnderLoad(server, /thrown by the test/);
 });
 
-test('when an HTTP thread ends with the lock, the service ends with exit code 1, and no other thread waits for it', async (t) => {
-  const server = await startSabotaged(t, 'HTTP thread ends with the lock', '--http-threads', '2');
-  server.sabotage();
-  const clients = Array.from({ length: 8 }, async (_, client) => {
-    for (;;) await create(server.plantsUrl, plant(2 + client));
+for (const kind of ['HTTP thread ends', 'HTTP thread ends with the lock'])
+  test(`when an ${kind}, the service ends with exit code 1, and no other thread waits for it`, async (t) => {
+    const server = await startSabotaged(t, kind, '--http-threads', '2');
+    server.sabotage();
+    const clients = Array.from({ length: 8 }, async (_, client) => {
+      for (;;) await create(server.plantsUrl, plant(2 + client));
+    });
+    await Promise.allSettled(clients);
+    await assertEndsByItself(server, /an HTTP thread has ended|a thread has ended during a/);
   });
-  await Promise.allSettled(clients);
-  await assertEndsByItself(server, /an HTTP thread has ended|a thread has ended during a/);
-});
 
 test('a start that fails in a thread says so in one line', async (t) => {
   const args = ['serve', '--port', '0', ...on(await storePath(t))];

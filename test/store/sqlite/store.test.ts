@@ -1,6 +1,15 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { readFileSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs';
+import {
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
@@ -8,12 +17,14 @@ import { Worker } from 'node:worker_threads';
 import { int64Max, int64Min } from '../../../src/contract/int64.ts';
 import { limits } from '../../../src/limits.ts';
 import { StoreError } from '../../../src/store/errors.ts';
+import { backUp } from '../../../src/store/sqlite/backup.ts';
+import { claimSqliteStore } from '../../../src/store/sqlite/claim.ts';
 import { sharedWritesIn, sharedWritesMemory } from '../../../src/store/sqlite/shared-writes.ts';
 import { openSqliteStore } from '../../../src/store/sqlite/store.ts';
 import { mounted } from '../../helpers/mounts.ts';
 import { pause } from '../../helpers/pause.ts';
 import { storePath, temporaryFolder } from '../../helpers/program.ts';
-import { alterStore, storedPlants, walSalt } from '../../helpers/store-file.ts';
+import { alterStore, newStore, storedPlants, walSalt } from '../../helpers/store-file.ts';
 import { storeSuite } from '../store-suite.ts';
 
 const lockMs = 5_000;
@@ -280,5 +291,57 @@ for (const [what, call, isHeld] of [
     if (ticket) lock.release(ticket);
 
     assert.deepEqual(await created, ['created']);
+  });
+}
+
+test('sqlite: a copy is of one moment and never starts over, although another process writes between its steps', async (t) => {
+  // Some 30 MB, so that the copy takes several steps.
+  const path = await newStore(t, 30_000, 1_000);
+  const stored = storedPlants(path);
+  const copy = join(await temporaryFolder(t), 'copy.db');
+  using writer = new DatabaseSync(path);
+  const insert = writer.prepare(
+    `INSERT INTO plants SELECT max(id) + 1, 'later', NULL, 0, 0 FROM plants`,
+  );
+  const steps: number[] = [];
+  await backUp(path, copy, (_, standing) => {
+    insert.run();
+    steps.push(Number(standing?.done));
+  });
+  assert(steps.length > 3, `${steps}`);
+  const ascending = steps.toSorted((a, b) => a - b);
+  assert.deepEqual(steps, ascending);
+  assert.deepEqual(storedPlants(copy), stored);
+  assert.equal(storedPlants(path).length, stored.length + steps.length);
+});
+
+test('sqlite: a service that has opened the store in the moment in which it was replaced does not write to the old one', {
+  skip: process.platform === 'linux' ? false : 'open files are only told on Linux',
+}, async (t) => {
+  const [path, other] = [await newStore(t), await newStore(t, 3)];
+  const isOpen = (file: string) =>
+    openFiles().filter((open) => open === realpathSync(file)).length > 1;
+  const claimed = claimSqliteStore(path, false);
+  const opening = openSqliteStore(path, { callMs: 5_000, mayMake: true });
+  const refusal = assert.rejects(opening, {
+    name: 'StoreOpenError',
+    message: /cannot open the store/,
+  });
+  while (!isOpen(path)) await new Promise(setImmediate);
+  assert.equal(claimed.replaceBy(other, `${path}.kept`), true);
+  claimed[Symbol.dispose]();
+  await refusal;
+  await using store = await openSqliteStore(path, { callMs: 5_000, mayMake: true });
+  assert.equal((await store.countMatches({ budgetMs: 1_000 })).plants, 3);
+});
+
+function openFiles(): string[] {
+  return readdirSync('/proc/self/fd').flatMap((descriptor) => {
+    try {
+      return [readlinkSync(`/proc/self/fd/${descriptor}`)];
+    } catch {
+      // The descriptor was closed after the folder was read.
+      return [];
+    }
   });
 }

@@ -44,7 +44,7 @@ async function send(): Promise<void> {
     show(reply, await reply.text(), performance.now() - began);
   } catch (error) {
     const says = `No reply (${error}). The plant may be stored. A retry is safe.`;
-    element('reply-shown').replaceChildren(node('p', 'note bad', says));
+    showReply(node('p', 'note bad', says));
   }
 }
 
@@ -58,7 +58,12 @@ function show({ status, statusText, headers }: Response, body: string, ms: numbe
   const lines = fields.map((name) => `${name}: ${headers.get(name)}`);
   const text = node('pre', '', `${[...lines, ''].join('\n')}\n${body}`);
   text.tabIndex = 0;
-  element('reply-shown').replaceChildren(line, text, ...remedyFor(body));
+  showReply(line, text, ...remedyFor(body));
+}
+
+function showReply(...nodes: Node[]): void {
+  element('reply-shown').replaceChildren(...nodes);
+  element('reply-shown').scrollIntoView({ block: 'nearest' });
 }
 
 function remedyFor(body: string): Node[] {
@@ -79,7 +84,19 @@ function node(name: string, className: string, text = ''): HTMLElement {
   return made;
 }
 
+/** Only a page with TLS, or of this machine, has a clipboard. The selection can be copied anywhere. */
+function copy(): void {
+  getSelection()?.selectAllChildren(element('curl'));
+  const says = (text: string) => () => {
+    element('copied').textContent = text;
+  };
+  const copying = navigator.clipboard?.writeText(`${element('curl').textContent}`);
+  (copying ?? Promise.reject()).then(says('Copied.'), says('Selected: press Ctrl+C.'));
+}
+
 element('address').textContent = address;
+element('copy').addEventListener('click', copy);
+element('copy').parentElement?.removeAttribute('hidden');
 element('create').addEventListener('input', follow);
 element('create').addEventListener('submit', (event) => {
   event.preventDefault();

@@ -6,9 +6,9 @@ import { OverviewPage } from './overview.ts';
 import { Plants } from './plants.ts';
 import { Refusals } from './refusals.ts';
 import { LinkSignIn, SignIn } from './sign-in.ts';
-import { createStore, nothing, type PageProps, type SourceName } from './state.ts';
+import { createStore, nothing, type PageProps, type SourceName, type State } from './state.ts';
 import { Tokens } from './tokens.ts';
-import { Badge, type Children, Failure, h, iconUrl } from './ui.ts';
+import { Badge, type Children, Failure, h, iconUrl, localText, useAct } from './ui.ts';
 
 interface Page {
   readonly path: string;
@@ -56,10 +56,10 @@ function App() {
   useEffect(() => {
     if (linkHere === null && link === undefined) void store.resume();
   }, []);
-  const { session, trouble } = state;
+  const { session } = state;
   if (link !== undefined)
     return h(LinkSignIn, { key: link, store, link, onDone: () => setLink(undefined) });
-  if (session === 'unknown') return h('main', {}, h(Failure, { error: trouble }));
+  if (session === 'unknown') return h('main', {}, h(Trouble, state));
   if ('why' in session) return h(SignIn, { store, ...session });
   return h(Console, { store, state, route, ...session });
 }
@@ -72,6 +72,8 @@ interface ConsoleProps extends Omit<PageProps, 'query'> {
 
 function Console({ store, state, route, name, notice }: ConsoleProps) {
   const { path, query } = route;
+  const leaving = useAct();
+  const stillSignedIn = `You are still signed in as ${name}.`;
   const page = pages.find((one) => one.path === path);
   const title = page?.title ?? 'Not found';
   const heading = useRef<HTMLHeadingElement>(null);
@@ -88,8 +90,8 @@ function Console({ store, state, route, name, notice }: ConsoleProps) {
   const links = pages.map((one) =>
     h('a', { href: `#${one.path}`, 'aria-current': one === page ? 'page' : undefined }, one.title),
   );
-  const { overview, trouble } = state;
-  const text = trouble ? 'no answer' : overview?.ready ? 'ready' : 'not ready';
+  const { overview, trouble, isAway } = state;
+  const text = isAway ? 'no answer' : overview?.ready ? 'ready' : 'not ready';
   const badge = h(Badge, { tone: text === 'ready' ? 'good' : 'bad', text });
   const content = page
     ? h(page.content, { key: page.path, store, state, query })
@@ -106,13 +108,13 @@ function Console({ store, state, route, name, notice }: ConsoleProps) {
         'Plant Store',
       ),
       h('nav', { 'aria-label': 'Pages' }, links),
-      h('span', { role: 'status' }, (trouble || overview) && badge),
+      h('span', { role: 'status' }, (isAway || overview) && badge),
       h('b', { class: 'user', title: `Signed in as ${name}` }, name),
-      h('button', { onClick: () => store.signOut() }, 'Sign out'),
+      h('button', { onClick: () => leaving.run(() => store.signOut()) }, 'Sign out'),
     ),
-    h(Failure, { error: trouble }),
-    notice !== '' &&
-      h(Failure, { error: new Error(`${notice} You are still signed in as ${name}.`) }),
+    h(Trouble, state),
+    (leaving.error ?? notice) &&
+      h(Failure, { error: new Error(`${leaving.error?.message ?? notice} ${stillSignedIn}`) }),
     h(
       'main',
       { id: 'content', class: trouble ? 'stale' : '' },
@@ -120,6 +122,13 @@ function Console({ store, state, route, name, notice }: ConsoleProps) {
       content,
     ),
   ];
+}
+
+/** What is wrong, how old the page is, and that nothing has to be done for it. */
+function Trouble({ trouble, readAtMs }: State) {
+  if (!trouble) return h(Failure, { error: undefined });
+  const age = readAtMs === undefined ? '' : ` This page is as of ${localText(readAtMs)}.`;
+  return h(Failure, { error: new Error(`${trouble.message}${age} The console tries again.`) });
 }
 
 render(h(App, {}), document.body);

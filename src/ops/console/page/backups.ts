@@ -17,8 +17,6 @@ import {
 
 const columns: readonly Column<ListedBackup>[] = [
   { head: 'Made', cell: ({ createdAt }) => h(When, { time: createdAt }) },
-  { head: 'Plants', kind: 'number', cell: ({ plants }) => shown(plants, numberText) },
-  { head: 'Size', kind: 'number', cell: ({ bytes }) => shown(bytes, sizeText) },
   {
     head: 'Check',
     cell: ({ fault }) =>
@@ -26,6 +24,8 @@ const columns: readonly Column<ListedBackup>[] = [
         ? h(Badge, { tone: 'good', text: 'verified' })
         : [h(Badge, { tone: 'bad', text: 'damaged' }), ` ${fault}`],
   },
+  { head: 'Plants', kind: 'number', cell: ({ plants }) => shown(plants, numberText) },
+  { head: 'Size', kind: 'number', cell: ({ bytes }) => shown(bytes, sizeText) },
   { head: 'File', cell: ({ file }) => h('code', {}, file) },
 ];
 

@@ -84,13 +84,15 @@ function Ready({ ready, checks }: Pick<Overview, 'ready' | 'checks'>) {
     : h(Badge, { tone: 'warning', text: 'ready, with a warning' });
 }
 
+const toneOf = { error: 'bad', warning: 'warning', note: '' } as const;
+
 function Attention({ findings }: { findings: readonly LinkedFinding[] }) {
   if (findings.length === 0) return h('p', { class: 'card quiet' }, 'Nothing needs attention.');
   const items = findings.map(({ level, says, page }) =>
     h(
       'li',
       {},
-      h(Badge, { tone: level === 'error' ? 'bad' : 'warning', text: level }),
+      h(Badge, { tone: toneOf[level], text: level }),
       ' ',
       h(ExactText, { text: says }),
       page !== null && [' ', h('a', { href: `#${page}`, 'aria-label': `More: ${says}` }, 'More')],

@@ -74,7 +74,7 @@ function Found({ store, query }: { store: Store; query: URLSearchParams }) {
       'p',
       { class: 'row' },
       isSearching && h('span', { role: 'status' }, 'Searching…'),
-      !isSearching && next !== null && h('button', { onClick: goOn }, 'More'),
+      !isSearching && next !== null && h('button', { onClick: goOn }, error ? 'Try again' : 'More'),
     ),
   ];
 }
@@ -110,6 +110,8 @@ function useSearch(ask: Ask, query: URLSearchParams) {
     } catch (fault) {
       if (!signal.aborted) error = fault as Error;
     }
+    // The same question would get the same refusal.
+    if (error?.cause === 400) next = null;
     setSearch({ plants, next, isSearching: false, error });
   }
 

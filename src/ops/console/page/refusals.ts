@@ -2,15 +2,26 @@ import { useMemo, useState } from 'preact/hooks';
 import { numberText } from '../../../quantity-text.ts';
 import type { RefusedRequest } from '../../contract.ts';
 import type { PageProps } from './state.ts';
-import { type Column, choice, ExactText, h, Loading, quiet, table, When } from './ui.ts';
+import {
+  type Column,
+  Copyable,
+  choice,
+  Dialog,
+  ExactText,
+  h,
+  Loading,
+  quiet,
+  table,
+  When,
+} from './ui.ts';
 
-const columns: readonly Column<RefusedRequest>[] = [
+const columnsWith = (open: (one: RefusedRequest) => void): readonly Column<RefusedRequest>[] => [
   { head: 'Time', cell: ({ at }) => h(When, { time: at }) },
   { head: 'Code', cell: ({ code }) => code },
   {
     head: 'Message',
     kind: 'message',
-    cell: ({ message }) => h('div', { title: message }, h(ExactText, { text: message })),
+    cell: (one) => h('button', { onClick: () => open(one) }, h(ExactText, { text: one.message })),
   },
   {
     head: 'Client',
@@ -29,6 +40,8 @@ const rowsShown = 100;
 /** The last refusals, newest first, by code and by client. The address has the filter. */
 export function Refusals({ state: { refusals }, query }: PageProps) {
   const [areAllShown, setAllShown] = useState(false);
+  const [opened, setOpened] = useState<RefusedRequest | undefined>();
+  const columns = useMemo(() => columnsWith(setOpened), []);
   const [code, client] = [query.get('code') ?? '', query.get('client') ?? ''];
   const found = useMemo(
     () =>
@@ -65,7 +78,20 @@ export function Refusals({ state: { refusals }, query }: PageProps) {
       : table({ caption: 'Refusals', columns, rows, rowKey: ({ requestId }) => requestId }),
     rows.length < found.length &&
       h('button', { onClick: () => setAllShown(true) }, `Show all ${foundText}`),
+    opened && h(OneRefusal, { refusal: opened, onClose: () => setOpened(undefined) }),
   ];
+}
+
+function OneRefusal({ refusal, onClose }: { refusal: RefusedRequest; onClose: () => void }) {
+  const { at, code, message, token, client, requestId } = refusal;
+  const facts = { Time: at, Code: code, Client: token ?? 'not known', Address: client };
+  const lines = Object.entries({ ...facts, Request: requestId, Message: message });
+  const text = lines.map(([name, says]) => `${name}: ${says}`).join('\n');
+  const children = [
+    h(Copyable, { label: 'Refusal', text }),
+    h('p', { class: 'actions' }, h('button', { class: 'main', onClick: onClose }, 'Close')),
+  ];
+  return h(Dialog, { title: 'Refusal', onClose, children });
 }
 
 /** Who has sent a request: the name of the token, or else the address. */

@@ -6,6 +6,7 @@ import type {
   RefusalList,
   RefusedRequest,
   Sample,
+  SampleColumns,
   SampleList,
   Session,
   Setting,
@@ -51,7 +52,12 @@ export interface State {
   readonly tokens?: TokenList | undefined;
   readonly backups?: BackupReply | undefined;
   readonly settings?: readonly Setting[] | undefined;
+  /** What went wrong at the last reading. */
   readonly trouble?: Error | undefined;
+  /** Whether even the overview was not answered. */
+  readonly isAway?: boolean;
+  /** The last time that all was read. */
+  readonly readAtMs?: number;
 }
 
 export const nothing: State = { session: 'unknown', samples: [] };
@@ -68,8 +74,6 @@ export interface PageProps {
 const sessionEnded = 'Your session has ended. Sign in again to go on here.';
 const everyMs = 2_000;
 const doublingsMax = 4;
-const samplesKept = 900;
-const refusalsKept = 1_000;
 
 type Get = <Reply>(path: string) => Promise<Reply>;
 
@@ -79,21 +83,35 @@ interface Source {
   read(state: State, get: Get): Promise<Partial<State>>;
 }
 
+function samplesOf(columns: SampleColumns): Sample[] {
+  const all = Object.entries(columns);
+  return columns.atMs.map((_, index) => {
+    const members = all.map(([member, values]) => [member, values[index]]);
+    return Object.fromEntries(members) as Sample;
+  });
+}
+
 const sources = {
   overview: { rounds: 1, read: async (_, get) => ({ overview: await get('/overview') }) },
   samples: {
     rounds: 1,
     async read({ samples: known }, get) {
-      const { samples } = await get<SampleList>(`/samples?after=${known.at(-1)?.atMs ?? 0}`);
-      return { samples: [...known, ...samples].slice(-samplesKept) };
+      const after = known.at(-1)?.atMs ?? 0;
+      const { samples: columns, kept } = await get<SampleList>(`/samples?after=${after}`);
+      const samples = samplesOf(columns);
+      // All come again, and with earlier times, after the clock was set back.
+      const { atMs: firstMs = after + 1 } = samples[0] ?? {};
+      const before = known.filter(({ atMs }) => atMs < firstMs);
+      return { samples: [...before, ...samples].slice(-kept) };
     },
   },
   refusals: {
     rounds: 1,
     async read({ refusals: known = [] }, get) {
       const after = known.at(-1)?.requestId ?? '';
-      const { refusals } = await get<RefusalList>(`/refusals?${new URLSearchParams({ after })}`);
-      return { refusals: [...known, ...refusals].slice(-refusalsKept) };
+      const path = `/refusals?${new URLSearchParams({ after })}`;
+      const { refusals, kept } = await get<RefusalList>(path);
+      return { refusals: [...known, ...refusals].slice(-kept) };
     },
   },
   tokens: { rounds: 5, read: async (_, get) => ({ tokens: await get('/tokens') }) },
@@ -141,17 +159,15 @@ export function createStore(onChange: (state: State) => void) {
     const reads = due
       .filter(({ rounds }) => round % rounds === 0)
       .map((source) => source.read(state, get));
-    try {
-      const parts = await Promise.all(reads);
-      if (signal.aborted) return;
-      failures = 0;
-      set(Object.assign({ trouble: undefined }, ...parts));
-    } catch (error) {
-      if (signal.aborted) return;
-      failures = Math.min(failures + 1, doublingsMax);
-      set({ trouble: error as Error });
-      endSession(error as Error);
-    }
+    const read = await Promise.allSettled(reads);
+    if (signal.aborted) return;
+    const parts = read.map((part) => (part.status === 'fulfilled' ? part.value : {}));
+    const trouble = read.find((part) => part.status === 'rejected')?.reason as Error | undefined;
+    const isAway = read[0]?.status === 'rejected';
+    const time = trouble ? {} : { readAtMs: Date.now() };
+    failures = trouble ? Math.min(failures + 1, doublingsMax) : 0;
+    set(Object.assign({ trouble, isAway, ...time }, ...parts));
+    if (trouble) endSession(trouble);
     round = failures > 0 ? 0 : round + 1;
     timer = setTimeout(poll, everyMs * 2 ** failures);
   }
@@ -190,7 +206,7 @@ export function createStore(onChange: (state: State) => void) {
       begin(await ask<Session>('POST', '/session', { body }));
     },
     async signOut(): Promise<void> {
-      await ask('DELETE', '/session');
+      await askInSession('DELETE', '/session');
       return this.resume();
     },
   };

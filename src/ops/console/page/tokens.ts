@@ -1,11 +1,19 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { numberText, typedRate } from '../../../quantity-text.ts';
-import type { CreatedToken, NewToken, RotatedToken, Rotation, Token } from '../../contract.ts';
+import type {
+  CreatedToken,
+  NewRate,
+  NewToken,
+  RotatedToken,
+  Rotation,
+  Token,
+} from '../../contract.ts';
 import type { PageProps, Store } from './state.ts';
 import {
   Badge,
   type Children,
   type Column,
+  Copyable,
   choice,
   Dialog,
   Distance,
@@ -15,11 +23,12 @@ import {
   h,
   Loading,
   localText,
+  quiet,
   Result,
   table,
 } from './ui.ts';
 
-type Change = 'rotate' | 'revoke';
+type Change = 'limit' | 'rotate' | 'revoke';
 
 type Opened = 'create' | Secret | { readonly what: Change; readonly token: Token };
 
@@ -54,7 +63,7 @@ export function Tokens({ store, state: { tokens } }: PageProps) {
     h(
       'p',
       { class: 'quiet' },
-      'New plants and refusals are those of this service since its start, ',
+      'New plants and refusals count since the start of this service, ',
       h(Distance, { time: since }),
       '.',
       leftOut > 0 && ` ${numberText(leftOut)} older expired and revoked tokens are not shown.`,
@@ -79,19 +88,27 @@ const toneOf = { valid: 'good', rotated: 'warning', expired: '', revoked: '' } a
 function columnsWith(open: (opened: Opened) => void): readonly Column<Token>[] {
   return [
     { head: 'Name', kind: 'name', cell: ({ name }) => h(ExactText, { text: name }) },
+    { head: 'Role', cell: ({ role }) => role },
     { head: 'State', cell: stateOf },
-    { head: 'Role', cell: roleOf },
+    { head: 'Created', cell: ({ createdAt }) => h(Distance, { time: createdAt }) },
+    {
+      head: 'Ends',
+      cell: ({ revokedAt, expiresAt }) =>
+        h(Distance, { time: revokedAt ?? expiresAt, or: 'never' }),
+    },
+    { head: 'Last used', cell: ({ lastUsedAt }) => h(Distance, { time: lastUsedAt, or: 'never' }) },
+    { head: 'Rate', cell: (token) => rateOf(token) || quiet('any') },
+    {
+      head: 'By',
+      kind: 'client',
+      cell: ({ createdBy }) => createdBy && h('div', { title: createdBy }, createdBy),
+    },
     {
       head: 'New plants',
       kind: 'number',
       cell: ({ figures }) => (figures ? numberText(figures.created) : '–'),
     },
     { head: 'Refused', kind: 'number', cell: refusedOf },
-    { head: 'Last used', cell: ({ lastUsedAt }) => h(Distance, { time: lastUsedAt, or: 'never' }) },
-    {
-      head: 'End',
-      cell: ({ revokedAt, expiresAt }) => h(Distance, { time: revokedAt ?? expiresAt, or: 'none' }),
-    },
     { head: 'Change', kind: 'change', cell: (token) => changesOf(token, open) },
   ];
 }
@@ -102,8 +119,8 @@ function stateOf({ state, expiresSoon }: Token): Children {
     : h(Badge, { tone: toneOf[state], text: state });
 }
 
-function roleOf({ role, rate, burst }: Token): string {
-  return rate && burst ? `${role}, ${typedRate(rate, burst)}` : role;
+function rateOf({ rate, burst }: Token): string {
+  return rate && burst ? typedRate(rate, burst) : '';
 }
 
 function refusedOf({ figures, name }: Token): Children {
@@ -120,7 +137,8 @@ function changesOf(token: Token, open: (opened: Opened) => void): Children {
       { 'aria-label': `${verb} ${token.name}`, onClick: () => open({ what, token }) },
       verb,
     );
-  return [button('rotate', 'Rotate'), button('revoke', 'Revoke')];
+  const limit = token.role === 'create' && button('limit', 'Limit');
+  return [limit, button('rotate', 'Rotate'), button('revoke', 'Revoke')];
 }
 
 interface CreateProps {
@@ -136,13 +154,15 @@ function CreateDialog({ store, onSecret, onClose }: CreateProps) {
   ];
   const onSubmit = async (form: FormData) => {
     const role = form.get('role') as NewToken['role'];
-    const body: NewToken = { name: `${form.get('name')}`, role, expiresInDays: daysIn(form) };
+    const name = `${form.get('name')}`;
+    const body: NewToken = { name, role, expiresInDays: daysIn(form), rate: rateIn(form) };
     onSecret(await store.ask<CreatedToken>('POST', '/tokens', { body }));
   };
   const children = [
     field('Name', { name: 'name', required: true, autoFocus: true }),
     choice('Role', roles, { name: 'role' }),
     daysField('Days until it expires (empty: never)'),
+    rateField(''),
   ];
   return h(FormDialog, { title: 'Create a token', verb: 'Create', onSubmit, onClose, children });
 }
@@ -158,6 +178,20 @@ const graces = [
   { value: '168', text: 'for a week' },
   { value: '720', text: 'for 30 days' },
 ];
+
+function LimitDialog({ store, token, onClose }: ChangeProps) {
+  const { name } = token;
+  const onSubmit = async (form: FormData) => {
+    const rate = rateIn(form);
+    await store.ask('POST', '/tokens/rate', { body: { name, rate } satisfies NewRate });
+    onClose(`${name} may send ${rate ?? 'any rate'}. The service knows within 2 seconds.`);
+  };
+  const children = [
+    h('p', {}, 'How many creates ', named(name), ' may send to each node.'),
+    rateField(rateOf(token)),
+  ];
+  return h(FormDialog, { title: 'Limit the token', verb: 'Limit', onSubmit, onClose, children });
+}
 
 function RotateDialog({ store, token, onSecret, onClose }: ChangeProps) {
   const { name, expiresAt } = token;
@@ -192,31 +226,12 @@ function RevokeDialog({ store, token, onClose }: ChangeProps) {
   return h(FormDialog, { ...props, onSubmit, onClose, children });
 }
 
-const dialogs = { rotate: RotateDialog, revoke: RevokeDialog };
+const dialogs = { limit: LimitDialog, rotate: RotateDialog, revoke: RevokeDialog };
 
 function SecretDialog({ name, token, says, onClose }: Secret & Pick<CreateProps, 'onClose'>) {
-  const input = useRef<HTMLInputElement>(null);
-  const [copied, setCopied] = useState('');
-  useEffect(() => input.current?.select(), []);
-  const copy = () => {
-    input.current?.select();
-    // A page has a clipboard only by TLS or from this machine.
-    const copying = navigator.clipboard?.writeText(token) ?? Promise.reject();
-    copying.then(
-      () => setCopied('Copied.'),
-      () => setCopied('The secret is selected: press Ctrl+C.'),
-    );
-  };
-  const shown = { class: 'mono', readOnly: true, 'aria-label': 'Secret', value: token };
   const children = [
     h('p', {}, 'The secret of ', named(name), '. It is shown only now.'),
-    h(
-      'div',
-      { class: 'row' },
-      h('input', { ref: input, ...shown }),
-      h('button', { onClick: copy }, 'Copy'),
-    ),
-    h(Result, { says: copied }),
+    h(Copyable, { label: 'Secret', text: token }),
     says && h('p', {}, says),
     h(
       'p',
@@ -238,4 +253,13 @@ function daysField(label: string) {
 function daysIn(form: FormData): number | null {
   const text = `${form.get('days')}`;
   return text === '' ? null : Number(text);
+}
+
+function rateField(rate: string) {
+  const label = 'Rate, such as 60/m, or 100/s:500 for 500 at once (empty: any)';
+  return field(label, { name: 'rate', defaultValue: rate });
+}
+
+function rateIn(form: FormData): string | null {
+  return `${form.get('rate')}`.trim() || null;
 }

@@ -36,7 +36,7 @@ export function quiet(text: string): VNode {
   return h('span', { class: 'quiet' }, text);
 }
 
-export function localText(time: Time): string {
+export function localText(time: Time | number): string {
   return new Date(time).toLocaleString('sv-SE');
 }
 
@@ -86,7 +86,7 @@ export function Result({ says }: { says: string }) {
 }
 
 export function Loading() {
-  return h('p', { class: 'quiet', role: 'status' }, 'Loading…');
+  return h('p', { class: 'quiet loading', role: 'status' }, 'Loading…');
 }
 
 export interface Column<Row> {
@@ -103,15 +103,16 @@ interface TableProps<Row> {
   readonly rowKey: (row: Row) => string;
 }
 
-/** A table in a box that scrolls where the window is narrower. */
+/** A table in a box that scrolls where the window is narrower; on a phone, a card for each row. */
 export function table<Row>({ caption, columns, rows, rowKey }: TableProps<Row>): VNode {
   const heads = columns.map(({ head, kind }) => h('th', { scope: 'col', class: kind }, head));
   const rowOf = (row: Row) => {
-    const cells = columns.map(({ kind, cell }, index) =>
-      index === 0
-        ? h('th', { scope: 'row', class: kind }, cell(row))
-        : h('td', { class: kind }, cell(row)),
-    );
+    const cells = columns.map(({ head, kind, cell }, index) => {
+      const props = { class: kind, 'data-head': head };
+      return index === 0
+        ? h('th', { scope: 'row', ...props }, cell(row))
+        : h('td', props, cell(row));
+    });
     return h('tr', { key: rowKey(row) }, cells);
   };
   return h(
@@ -212,6 +213,27 @@ export function FormDialog({ title, verb, isDangerous, ...props }: FormDialogPro
 
 export function field(label: string, input: Tags['input']): VNode {
   return h('label', {}, label, h('input', { autoComplete: 'off', spellcheck: false, ...input }));
+}
+
+/** A text to be copied. */
+export function Copyable({ label, text }: { label: string; text: string }) {
+  const shown = useRef<HTMLTextAreaElement>(null);
+  const [copied, setCopied] = useState('');
+  useLayoutEffect(() => shown.current?.select(), []);
+  const copy = () => {
+    shown.current?.select();
+    // A page has a clipboard only by TLS or from this machine.
+    const copying = navigator.clipboard?.writeText(text) ?? Promise.reject();
+    copying.then(
+      () => setCopied('Copied.'),
+      () => setCopied('The text is selected: press Ctrl+C.'),
+    );
+  };
+  const rows = text.split('\n').length;
+  return [
+    h('textarea', { ref: shown, class: 'mono', readOnly: true, rows, 'aria-label': label }, text),
+    h('div', { class: 'row' }, h('button', { onClick: copy }, 'Copy'), h(Result, { says: copied })),
+  ];
 }
 
 /** A choice with its label. @param chosen the value of the choice at first */
