@@ -36,16 +36,6 @@ interface Fault {
   readonly nth: number;
 }
 
-interface FaultReport {
-  /** The file of the call that failed; undefined if there were fewer calls. */
-  readonly hit: string | undefined;
-  readonly violations: readonly string[];
-  /** How the server ended: by a signal of ours, or by itself with an exit code. */
-  readonly end: string;
-  /** Requests by what came of them: a status with its code, or `lost`. */
-  readonly outcomes: Readonly<Record<string, number>>;
-}
-
 const connections = 8;
 /**
  * Requests after which a server that shows nothing of a fault is killed. A checkpoint comes after
@@ -56,13 +46,12 @@ const requestsMax = ({ kind, nth }: Fault) =>
 /** Plants that must be acknowledged after a failure that passes, and must not after another. */
 const plantsAfterwards = 50;
 
-/** Runs a server with that fault in a folder that is empty. */
-async function runWithFault(
-  fault: Fault,
-  folder: string,
-  library: string,
-  seed: number,
-): Promise<FaultReport> {
+/**
+ * Runs a server with that fault in a folder that is empty.
+ *
+ * @returns `hit` is the file of the call that failed; undefined if there were fewer calls
+ */
+async function runWithFault(fault: Fault, folder: string, library: string, seed: number) {
   const entries: Journal = [];
   const model = createDisk();
   const ended = await load(fault, { folder, library, seed, entries, model, connections });
@@ -224,30 +213,26 @@ function nameOf({ kind, error, nth }: Fault): string {
 async function runFaults(
   faults: readonly Fault[],
   { folder, seed, report }: Pick<Run, 'folder' | 'seed' | 'report'>,
-): Promise<FaultReport[]> {
+): Promise<string[]> {
   const library = buildRecorder(folder);
   const left = [...faults];
-  const reports: FaultReport[] = [];
+  const violations: string[] = [];
   const lane = async () => {
     for (let fault = left.shift(); fault; fault = left.shift()) {
       const name = nameOf(fault);
       const own = join(folder, name);
       mkdirSync(own);
       const done = await runWithFault(fault, own, library, seed + fault.nth);
-      reports.push(done);
+      violations.push(...done.violations);
       if (done.violations.length === 0) rmSync(own, { recursive: true });
       report(`${name} on ${done.hit}: ended ${done.end}, ${JSON.stringify(done.outcomes)}`);
     }
   };
   await Promise.all([lane(), lane()]);
-  return reports;
+  return violations;
 }
 
-if (import.meta.main)
-  await runAsCommand('faults', { 'up-to': 200 }, async (run) => {
-    const reports = await runFaults(faultsUpTo(run['up-to']), run);
-    return {
-      violations: reports.flatMap(({ violations }) => violations),
-      summary: `${reports.length} faults`,
-    };
-  });
+await runAsCommand('faults', { 'up-to': 200 }, async (run) => {
+  const faults = faultsUpTo(run['up-to']);
+  return { violations: await runFaults(faults, run), summary: `${faults.length} faults` };
+});

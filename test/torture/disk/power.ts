@@ -7,7 +7,7 @@ import { countsOf, type Run, runAsCommand } from '../command.ts';
 import { seededRandom } from '../workload.ts';
 import { createDisk } from './disk.ts';
 import { checkImage } from './image.ts';
-import { type Recording, type RecordOptions, record, storeFolder } from './record.ts';
+import { type Recording, record, storeFolder } from './record.ts';
 import { createRegime, type RegimeName, regimeNames } from './regimes.ts';
 import { buildRecorder, type TraceEvent } from './trace.ts';
 
@@ -26,31 +26,22 @@ const checksAtOnce = 2;
 const imagesPerRecording = 500;
 
 /**
- * The seed chooses the requests, the moments and what is left; the timing of a recorded server
- * cannot be repeated.
- */
-interface PowerOptions extends Omit<Run, 'owner'>, Pick<RecordOptions, 'lives' | 'plantsPerLife'> {
-  readonly images: number;
-}
-
-interface PowerReport {
-  readonly violations: readonly string[];
-  /** Images by the kind of moment and by what was left. */
-  readonly moments: Readonly<Record<string, number>>;
-  readonly regimes: Readonly<Record<string, number>>;
-  /** Plants that a server that does not sync has lost. Without any, the run is blind, and fails. */
-  readonly canaryLosses: number;
-}
-
-/**
  * Records, cuts and checks. The recording of the first violation stays in the folder, and the run
- * ends with it.
+ * ends with it. The seed chooses the requests, the moments and what is left; the timing of a recorded
+ * server cannot be repeated.
  */
-export async function cutPowerAgainAndAgain(options: PowerOptions): Promise<PowerReport> {
-  const { folder, images, seed, report } = options;
+async function cutPowerAgainAndAgain(
+  options: Run & Readonly<Record<'images' | 'lives' | 'plants', number>>,
+) {
+  const { folder, images, seed, report, plants: plantsPerLife } = options;
   const library = buildRecorder(folder);
   const violations: string[] = [];
   const all: Cut[] = [];
+  // Most are killed, since only then something is left that was written and not synced, for the next
+  // life to read.
+  const lives = Array.from({ length: options.lives }, (_, index) =>
+    index % 5 === 1 ? 'SIGTERM' : 'SIGKILL',
+  );
 
   const canaryLosses = await lossesOfCanary(emptyFolder(folder, 'canary'), library, seed);
   report(`${canaryLosses} losses of a server that does not sync were found`);
@@ -59,7 +50,7 @@ export async function cutPowerAgainAndAgain(options: PowerOptions): Promise<Powe
 
   for (let done = 0; done < images && violations.length === 0; done += imagesPerRecording) {
     const part = { folder: emptyFolder(folder, `recording-${seed + done}`), seed: seed + done };
-    const recording = await record({ ...options, library, ...part });
+    const recording = await record({ ...part, library, lives, plantsPerLife });
     const count = Math.min(imagesPerRecording, images - done);
     const cuts = planCuts(recording.events, count, part.seed);
     all.push(...cuts);
@@ -70,12 +61,15 @@ export async function cutPowerAgainAndAgain(options: PowerOptions): Promise<Powe
     if (violations.length === 0) rmSync(part.folder, { recursive: true });
     else await keepJournal(part.folder, recording.entries);
   }
-  return {
-    violations,
+  const counts = {
     moments: countsOf(all.map(({ moment }) => moment)),
     regimes: countsOf(all.map(({ regime }) => regime)),
-    canaryLosses,
   };
+  // The run is worth something only if all of this has happened in it.
+  if (Object.keys({ ...counts.moments, ...counts.regimes }).length < 8 + regimeNames.length)
+    violations.push('moments or regimes are missing');
+  const summary = `${images} power cuts: ${JSON.stringify({ ...counts, canaryLosses })}`;
+  return { violations, summary };
 }
 
 /**
@@ -254,20 +248,4 @@ function emptyFolder(above: string, name: string): string {
   return path;
 }
 
-if (import.meta.main)
-  await runAsCommand('power', { images: 1_000, lives: 15, plants: 1_000 }, async (run) => {
-    // Most are killed, since only then something is left that was written and not synced, for the
-    // next life to read.
-    const lives = Array.from({ length: run.lives }, (_, index) =>
-      index % 5 === 1 ? 'SIGTERM' : 'SIGKILL',
-    );
-    const options = { ...run, lives, plantsPerLife: run.plants };
-    const { violations, ...counts } = await cutPowerAgainAndAgain(options);
-    // The run is worth something only if all of this has happened in it.
-    const { moments: seen, regimes } = counts;
-    const isWorthless = Object.keys({ ...seen, ...regimes }).length < 8 + regimeNames.length;
-    return {
-      violations: isWorthless ? [...violations, 'moments or regimes are missing'] : violations,
-      summary: `${run.images} power cuts: ${JSON.stringify(counts)}`,
-    };
-  });
+await runAsCommand('power', { images: 1_000, lives: 15, plants: 1_000 }, cutPowerAgainAndAgain);
