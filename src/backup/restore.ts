@@ -28,7 +28,7 @@ export const restore = command({
   positionals: ['SRC'],
   summary:
     'Check a backup and make it the store. For a folder, take the newest backup, if it holds all ' +
-    'earlier ones of its store. Stop the service first.',
+    'earlier backups of its store. Stop the service first.',
   need: 'Use it after the loss of a store, and to rehearse a loss.',
   flags: ['store', 'overwrite', 'accept-lost-commits', 'json'],
   examples: [

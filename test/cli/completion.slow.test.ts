@@ -38,7 +38,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
   'plant-store plants list --json --jso': [],
   'plant-store serve --log-level ': ['debug', 'info', 'warn', 'error'],
   'plant-store token create x --role=o': ['--role=operate'],
-  'plant-store import x --format ': ['csv', 'ndjson'],
+  'plant-store import x --format ': ['csv', 'ndjson', 'tsv'],
   'plant-store plants list --format=c': ['--format=csv'],
   'plant-store completion z': ['zsh'],
   'plant-store serve --store ': ['sqlite:'],

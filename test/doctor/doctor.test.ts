@@ -1,20 +1,13 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import fs, { chmodSync, existsSync, readFileSync } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { assertSound, diagnose as diagnoseStore } from '../helpers/diagnosis.ts';
 import { mounted, mountedBtrfs } from '../helpers/mounts.ts';
-import {
-  create,
-  oneThread,
-  runProgram,
-  startServer,
-  takesNoCode,
-  temporaryFolder,
-  token,
-} from '../helpers/program.ts';
-import { runHere } from '../helpers/run-here.ts';
+import { create, oneThread, startServer, temporaryFolder, token } from '../helpers/program.ts';
+import { failed, on, runHere } from '../helpers/run-here.ts';
 import { skipVisibly } from '../helpers/skips.ts';
 import { alterStore, newStore } from '../helpers/store-file.ts';
 
@@ -116,34 +109,20 @@ test('the service starts in memory, and its log warns of it', async (t) => {
   assert.equal((await create(plantsUrl, { id: 1, name: 'Alder' })).status, 200);
 });
 
-/**
- * Loaded into the program before its own code, to have the operating system say what cannot be had
- * on a usual machine.
- */
-async function preloading(t: TestContext, code: string) {
-  const module = join(await temporaryFolder(t), 'preload.mjs');
-  writeFileSync(module, code);
-  return { PLANT_STORE_TOKEN: token, NODE_OPTIONS: `--import=${module}` };
-}
-
-test('the service does not start on a network file system, and makes nothing', {
-  skip: takesNoCode,
-}, async (t) => {
-  const onNfs = await preloading(
-    t,
-    `import fs from 'node:fs'; import { syncBuiltinESMExports } from 'node:module';
-      const { statfsSync } = fs; fs.statfsSync = (path) => ({ ...statfsSync(path), type: 0x6969 }); syncBuiltinESMExports();`,
-  );
+test('the service does not start on a network file system, and makes nothing', async (t) => {
+  const { statfsSync } = fs;
+  const onNfs = (path: string) => ({ ...statfsSync(path), type: 0x6969 });
+  t.mock.method(fs, 'statfsSync', onNfs as typeof statfsSync);
+  syncBuiltinESMExports();
+  t.after(() => {
+    t.mock.restoreAll();
+    syncBuiltinESMExports();
+  });
   const store = join(await temporaryFolder(t), 'data/plants.db');
-  const { code, stdout, stderr } = await runProgram(
-    ['serve', '--port', '0', '--store', `sqlite:${store}`],
-    onNfs,
-  );
-  assert.deepEqual([code, stdout], [1, '']);
-  assert.match(
-    stderr,
+  failed(
+    await runHere(['serve', '--port', '0', ...on(store)], { PLANT_STORE_TOKEN: token }),
     /^plant-store: file system: NFS is shared by machines.*; name a store on a local disk with --store\n$/,
   );
   assert(!existsSync(dirname(store)));
-  assert.equal((await diagnoseStore(`sqlite:${store}`, onNfs, runProgram)).code, 1);
+  assert.equal((await diagnose(store)).code, 1);
 });

@@ -207,7 +207,7 @@ const deadEnds: Record<string, [change: string, says: RegExp, parameters?: strin
   ],
   'a time for statements that is too short for any': [
     `${mayMake}; ALTER ROLE guest SET statement_timeout = 1`,
-    /statement timeout; (BEGIN .* IN DATABASE "\w+" SET statement_timeout = 0; COMMIT)/,
+    /canceling statement .*; (BEGIN .* IN DATABASE "\w+" SET statement_timeout = 0; COMMIT)/,
   ],
 };
 

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import type { Ended } from './program.ts';
 import { runHere } from './run-here.ts';
 
 export interface Diagnosis {
@@ -9,12 +8,8 @@ export interface Diagnosis {
 }
 
 /** What doctor says of a store. @param store as `--store` takes it */
-export async function diagnose(
-  store: string,
-  variables: Record<string, string> = {},
-  run: (args: string[], variables: Record<string, string>) => Promise<Ended> = runHere,
-): Promise<Diagnosis> {
-  const { code, stdout, stderr } = await run(['doctor', '--json', '--store', store], variables);
+export async function diagnose(store: string): Promise<Diagnosis> {
+  const { code, stdout, stderr } = await runHere(['doctor', '--json', '--store', store]);
   assert.equal(stderr, '');
   const found = stdout.trimEnd().split('\n');
   const findings = found.map((line) => JSON.parse(line));

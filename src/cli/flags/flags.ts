@@ -175,12 +175,12 @@ export const flags = {
     needs: 'jwt-issuer',
   }),
   'jwt-type': choice(['at+jwt', 'jwt'], 'at+jwt', {
-    help: 'type (typ) that a JWT must have; jwt: also JWT or no type',
+    help: 'type (typ) that a JWT must have; jwt: also the type JWT, or no type',
     need: 'For an identity provider that does not mark its access tokens as RFC 9068 asks for.',
     needs: 'jwt-issuer',
   }),
   'jwt-rate': optional('RATE', rate, {
-    help: 'creates of each subject to a node, such as 60/m',
+    help: 'most creates of each subject on one node, such as 60/m',
     need: 'For clients with JWTs that could crowd out other clients.',
     needs: 'jwt-issuer',
   }),
@@ -235,7 +235,7 @@ export const flags = {
     need: 'For operators who sign in to the console.',
   }),
   rate: optional('RATE', orWord('none', rate), {
-    help: 'creates of the token to a node, such as 60/m, or 100/s:500 (500 at once); or none',
+    help: 'most creates of the token on one node, such as 60/m, or 100/s:500 (500 at once); or none',
     need: 'For a client that could crowd out other clients.',
   }),
   expires: optional('TIME', duration(durationMsMax), {

@@ -4,6 +4,7 @@ import pg from 'pg';
 import { diagnose } from '../../helpers/diagnosis.ts';
 import { lacksPgBouncer, startPooler } from '../../helpers/poolers.ts';
 import { nameOfDatabase, sharedPostgres } from '../../helpers/postgres.ts';
+import { makeStore } from '../../helpers/postgres-connection.ts';
 import { create, oneThread, startServer } from '../../helpers/program.ts';
 import { done, on, runHere } from '../../helpers/run-here.ts';
 
@@ -24,11 +25,20 @@ const left = [
   'SET SESSION AUTHORIZATION stranger',
 ];
 
-test('a plant is stored as it was sent, whatever another client of a pooler has left in the session', async (t) => {
+test('a plant is stored as it was sent, whatever another client of a pooler has left in the session, and this client finds its settings as they were', async (t) => {
   if (lacksPgBouncer(t)) return;
   const url = await server.makeDatabase();
-  const { plantsUrl, other } = await behindPooler(t, url);
+  const { pooled, other } = await behindPooler(t, url);
+  const { plantsUrl, stderr } = await startServer(t, pooled, oneThread);
+  assert.match(stderr(), /at most 9 connections to the database, through PgBouncer/);
   const plants = left.map((_, id) => ({ id, name: 'Ålder', ...(id % 2 && { tag: 'tree' }) }));
+  const settings = async () =>
+    (await other.query("SELECT name, setting FROM pg_settings WHERE source <> 'override'")).rows;
+  const before = await settings();
+  assert.equal((await create(plantsUrl, plants[0] ?? {})).status, 200);
+  assert.deepEqual(await settings(), before);
+  assert.deepEqual((await other.query('SELECT name FROM pg_prepared_statements')).rows, []);
+
   for (const [id, statement] of left.entries()) {
     await other.query(statement);
     const reply = await create(plantsUrl, plants[id] ?? {});
@@ -46,6 +56,7 @@ test('a command and doctor act in the role that the operator has set, and in non
   await server.query(`CREATE ROLE pooled; ALTER DATABASE ${name} OWNER TO pooled;
     ALTER ROLE postgres IN DATABASE ${name} SET role = pooled`);
   const { pooled, other } = await behindPooler(t, url);
+  await makeStore(pooled);
   await other.query('SET ROLE stranger');
   await done('token', 'create', 'app', ...on(pooled));
   const { lines } = await diagnose(pooled);
@@ -53,33 +64,22 @@ test('a command and doctor act in the role that the operator has set, and in non
   assert.match(lines['test write'] ?? '', /^ok /);
 });
 
-test('another client of a pooler finds the settings of its session as they were', async (t) => {
-  if (lacksPgBouncer(t)) return;
-  const { plantsUrl, other } = await behindPooler(t, await server.makeDatabase());
-  const settings = async () =>
-    (await other.query("SELECT name, setting FROM pg_settings WHERE source <> 'override'")).rows;
-  const before = await settings();
-  assert.equal((await create(plantsUrl, { id: 1, name: 'Alder' })).status, 200);
-  assert.deepEqual(await settings(), before);
-  assert.deepEqual((await other.query('SELECT name FROM pg_prepared_statements')).rows, []);
-});
-
 test('a schema that the URL names holds the store, although the pooler drops the parameter', async (t) => {
   if (lacksPgBouncer(t)) return;
   const url = await server.makeDatabase();
   await server.query('CREATE SCHEMA garden', url);
-  const { plantsUrl } = await behindPooler(t, url, '?options=-csearch_path%3Dgarden');
+  const { pooled } = await behindPooler(t, url);
+  const garden = `${pooled}?options=-csearch_path%3Dgarden`;
+  const { plantsUrl } = await startServer(t, garden, oneThread);
   assert.equal((await create(plantsUrl, { id: 1, name: 'Alder' })).status, 200);
   const rows = await server.query('SELECT name FROM garden.plants', url);
   assert.deepEqual(rows, [{ name: 'Alder' }]);
 });
 
-test('a pooler is named by the start and doctor, and refused by each command if it ends transactions', async (t) => {
+test('a pooler is named by doctor, and refused by each command if it ends transactions', async (t) => {
   if (lacksPgBouncer(t)) return;
   const url = await server.makeDatabase();
   const { url: pooled } = await startPooler(t, 'pgbouncer', url);
-  const node = await startServer(t, pooled, oneThread);
-  assert.match(node.stderr(), /at most 9 connections to the database, through PgBouncer/);
   const { stdout } = await runHere(['doctor', '--json', '--store', pooled]);
   assert.match(stdout, /to PostgreSQL [0-9.]+ through PgBouncer at 127/);
 
@@ -103,12 +103,11 @@ test('a pooler that refuses the parameter of the URL is named with the setting t
   }
 });
 
-async function behindPooler(t: TestContext, url: string, parameters = '') {
+async function behindPooler(t: TestContext, url: string) {
   const { url: pooled } = await startPooler(t, 'pgbouncer', url);
-  const { plantsUrl } = await startServer(t, `${pooled}${parameters}`, oneThread);
   const other = new pg.Client({ connectionString: pooled });
   other.on('error', () => undefined);
   await other.connect();
   t.after(() => other.end());
-  return { plantsUrl, pooled, other };
+  return { pooled, other };
 }

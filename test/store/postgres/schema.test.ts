@@ -39,9 +39,12 @@ const tablesOfOthers: Record<string, [table: string, says: RegExp]> = {
 };
 
 test('a table plants of somebody else is refused, and the difference is named', async () => {
+  const url = await server.makeDatabase();
   for (const [definition, says] of Object.values(tablesOfOthers)) {
-    const url = await server.makeDatabase();
-    await server.query(`CREATE TABLE plants (${definition})`, nameOfDatabase(url));
+    await server.query(
+      `DROP TABLE IF EXISTS plants; CREATE TABLE plants (${definition})`,
+      nameOfDatabase(url),
+    );
     await assert.rejects(makeStore(url), says);
     assert.deepEqual(
       await server.query("SELECT to_regclass('tokens') AS tokens", nameOfDatabase(url)),
@@ -99,27 +102,35 @@ test('a table of plants with partitions serves, is counted, listed, measured, ba
   await done('doctor', ...on(url));
 });
 
-const changes: Record<string, [statement: string, says: RegExp]> = {
-  'by a table that was dropped': ['DROP TABLE sessions', /sessions .*it lacks hash bytea/],
+const changes: Record<string, [statement: string, says: RegExp, undo: string]> = {
+  'by a table without a column': [
+    'ALTER TABLE sessions RENAME hash TO digest',
+    /sessions .*it lacks hash bytea/,
+    'ALTER TABLE sessions RENAME digest TO hash',
+  ],
   'by another column': [
     'ALTER TABLE tokens ADD COLUMN owner text NOT NULL',
     /tokens .*it has owner/,
+    'ALTER TABLE tokens DROP COLUMN owner',
   ],
   'by a table in a schema that comes first': [
     'CREATE SCHEMA postgres; CREATE TABLE postgres.plants (LIKE plants INCLUDING ALL)',
     /plants .*it has a namesake in a schema that comes first/,
+    'DROP SCHEMA postgres CASCADE',
   ],
   'by a table that inherits from it': [
     'CREATE TABLE trees () INHERITS (plants)',
     /plants .*it has the rows of another table, until ALTER TABLE public.trees NO INHERIT public.plants\)/,
+    'DROP TABLE trees',
   ],
 };
 
 test('a store whose tables were changed is refused, and the difference is named', async () => {
-  for (const [statement, says] of Object.values(changes)) {
-    const url = await server.makeDatabase();
+  const url = await server.makeDatabase();
+  for (const [statement, says, undo] of Object.values(changes)) {
     await makeStore(url);
     await server.query(statement, nameOfDatabase(url));
     await assert.rejects(makeStore(url), says);
+    await server.query(undo, nameOfDatabase(url));
   }
 });

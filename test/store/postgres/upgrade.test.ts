@@ -3,18 +3,12 @@ import { readFileSync } from 'node:fs';
 import { after, type TestContext, test } from 'node:test';
 import { Client } from 'pg';
 import { storeLocation } from '../../../src/cli/flags/store-location.ts';
+import { limits } from '../../../src/limits.ts';
 import { engineOf, postgresEngine } from '../../../src/store/engines.ts';
-import { withLimits } from '../../helpers/faults.ts';
+import { pause } from '../../helpers/pause.ts';
 import { nameOfDatabase, sharedPostgres } from '../../helpers/postgres.ts';
 import { locationOf } from '../../helpers/postgres-connection.ts';
-import {
-  create,
-  oneThread,
-  runProgram,
-  startProgram,
-  startServer,
-  takesNoCode,
-} from '../../helpers/program.ts';
+import { create, oneThread, runProgram, startServer } from '../../helpers/program.ts';
 import { done, on, refused, runHere } from '../../helpers/run-here.ts';
 
 const database = await sharedPostgres({ after });
@@ -28,13 +22,15 @@ async function oldStore(): Promise<string> {
   return url;
 }
 
-test('a store of version 1.1.0 is upgraded by the first of two nodes, and loses nothing', async (t) => {
+test('a store of version 1.1.0 is upgraded once by a node and a command that begin at once, and loses nothing', async (t) => {
   const url = await oldStore();
   const named = "UPDATE tokens SET name = 'environment' WHERE name = 'old'";
   await database.query(named, nameOfDatabase(url));
-  const nodes = await Promise.all([1, 2].map(() => startServer(t, url, oneThread)));
-  for (const { plantsUrl } of nodes)
-    assert.equal((await create(plantsUrl, { id: 1, name: 'Alder', tag: 'Alnus' })).status, 200);
+  const [{ plantsUrl }] = await Promise.all([
+    startServer(t, url, oneThread),
+    done('upgrade', ...on(url)),
+  ]);
+  assert.equal((await create(plantsUrl, { id: 1, name: 'Alder', tag: 'Alnus' })).status, 200);
   const limited = ['token', 'update', 'greenhouse', '--rate', '1/s', '--store', url];
   assert.equal((await runHere(limited)).code, 0);
   const { stdout } = await runHere(['token', 'list', '--json', '--store', url]);
@@ -78,7 +74,7 @@ test('a store that was made between two releases is refused by name', async () =
   assert.match(stderr, /was made between two releases \(schema 5\).*export the plants/);
 });
 
-test('a role that does not own the tables is told how the owner upgrades them, and serves when that is done', async (t) => {
+test('a role that does not own the tables is told how the owner upgrades them, and creates plants when that is done', async () => {
   const url = await oldStore();
   const name = nameOfDatabase(url);
   for (const statement of [
@@ -96,10 +92,11 @@ test('a role that does not own the tables is told how the owner upgrades them, a
   );
   assert.match(
     (await runProgram(['upgrade', '--store', url])).stderr,
-    /"the store has been upgraded"}\n.*"the store is of version \d.*"}\n$/,
+    /"schema":1,.*upgrading.*"schema":1,.*"the store has been upgraded"}\n.*"the store is of version \d.*"}\n$/s,
   );
-  const { plantsUrl } = await startServer(t, `${asVisitor}`, oneThread);
-  assert.equal((await create(plantsUrl, { id: 1, name: 'Alder', tag: 'Alnus' })).status, 200);
+  await using store = await engineOf(locationOf(`${asVisitor}`)).open({ callMs: 10_000 });
+  const alder = { id: 1n, name: 'Alder', tag: 'Alnus', createdBy: 0 };
+  assert.deepEqual(await store.createPlants([alder]), ['same']);
 });
 
 test('an index that a cut upgrade has left is built again, beside creates', async () => {
@@ -118,8 +115,8 @@ test('an upgrade names the session for whose snapshot the build of its index wou
   const url = await oldStore();
   const dump = await clientOn(t, url, 'pg_dump');
   await dump.query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT id FROM plants');
-  const limits = withLimits({ postgres: { upgradePauseMs: 100, upgradeMs: 1_000 } });
-  const { code, stderr } = await runProgram(['upgrade', '--store', url], limits);
+  hurry(t);
+  const { code, stderr } = await runHere(['upgrade', ...on(url)]);
   assert.equal(code, 1);
   assert.match(stderr, /has not been upgraded within 1 s.* in use by process \d+ \(pg_dump, user/);
   await dump.query('COMMIT');
@@ -137,19 +134,15 @@ test('an upgrade tells for which session that has just begun the build of its in
   assert.equal(await upgrade, undefined);
 });
 
-test('while a session reads the tokens, an upgrade gives way to other readers, and names the session; when the session has ended, the store is upgraded', {
-  skip: takesNoCode,
-}, async (t) => {
+test('while a session reads the tokens, an upgrade gives way to other readers, and names the session; when the session has ended, the store is upgraded', async (t) => {
   const url = await oldStore();
   const dump = await clientOn(t, url, 'pg_dump');
   await dump.query('BEGIN');
   const { rows } = await dump.query('SELECT pg_backend_pid() AS pid FROM tokens');
   const named = new RegExp(`in use by process ${rows[0].pid} \\(pg_dump, user postgres, .*\\)`);
 
-  const start = runProgram(
-    ['serve', '--port', '0', '--store', url],
-    withLimits({ postgres: { upgradePauseMs: 100, upgradeMs: 1_000 } }),
-  );
+  hurry(t);
+  const start = runHere(['serve', '--port', '0', ...on(url)]);
   const reader = await clientOn(t, url, 'an old node');
   // Much longer than a try, and much shorter than a create may take.
   await reader.query("SET lock_timeout = '1500ms'");
@@ -157,23 +150,25 @@ test('while a session reads the tokens, an upgrade gives way to other readers, a
   void start.finally(() => {
     isOver = true;
   });
-  while (!isOver) await reader.query('SELECT id FROM tokens');
+  while (!isOver) {
+    await reader.query('SELECT id FROM tokens');
+    await pause();
+  }
   const { code, stderr } = await start;
   assert.equal(code, 1);
   assert.match(stderr, named);
   assert.match(stderr, /has not been upgraded within 1 s, and is as it was/);
   assert.doesNotMatch(stderr, /unknown/);
 
-  const starting = startProgram(['serve', '--port', '0', '--store', url]);
-  t.after(() => starting.kill('SIGKILL'));
-  let log = '';
-  for await (const chunk of starting.stderr.setEncoding('utf8')) {
-    log += chunk;
-    if (named.test(log)) await dump.query('COMMIT');
-    if (log.includes('"ready"')) break;
-  }
-  assert.match(log, /"schema":1,.*upgrading.*"schema":1,.*has been upgraded/s);
+  await dump.query('COMMIT');
+  await done('upgrade', ...on(url));
 });
+
+/** Lets an upgrade give up soon. */
+function hurry(t: TestContext): void {
+  t.mock.property(limits.postgres, 'upgradePauseMs', 100 as typeof limits.postgres.upgradePauseMs);
+  t.mock.property(limits.postgres, 'upgradeMs', 1_000 as typeof limits.postgres.upgradeMs);
+}
 
 async function clientOn(t: TestContext, url: string, application_name: string): Promise<Client> {
   const client = new Client({ connectionString: url, application_name });
