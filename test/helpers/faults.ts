@@ -93,7 +93,8 @@ export async function startSabotaged(owner: Owner, kind: string, ...args: string
   const store = join(folder, 'plants.db');
   const flag = join(folder, 'sabotage');
   const variables = sabotaging(kind, flag);
-  const server = await startServer(owner, store, [...oneThread, ...args], variables);
+  const threads = args.includes('--http-threads') ? [] : oneThread;
+  const server = await startServer(owner, store, [...threads, ...args], variables);
   await createdAtLast(server.plantsUrl, plant(1));
   return { ...server, store, sabotage: () => writeFileSync(flag, ''), heal: () => rmSync(flag) };
 }

@@ -168,7 +168,7 @@ for (const [what, name] of cases) {
       if (what === 'store' && name === 'an idle connection') forget(store);
 
       const says = await assertKeeps(t, disk, store, acknowledged, besides);
-      assert.match(says, /a sync had failed; the disk has everything again/);
+      assert.match(says, /a sync had failed; the disk again has everything/);
     },
   );
 }
@@ -239,7 +239,7 @@ testOnDisk(
     assert.match(stderr(), /the sync of the store has failed|disk I\/O error/);
     disk.makeRoom();
     const says = await assertKeeps(t, disk, store, acknowledged);
-    assert.match(says, /a sync had failed; the disk has everything again/);
+    assert.match(says, /a sync had failed; the disk again has everything/);
   },
 );
 

@@ -56,7 +56,7 @@ test('when a sync of the WAL fails, the service refuses, leaves a note and ends,
 
   const next = await startServer(t, server.store, oneThread);
 
-  assert.match(next.stderr(), /a sync had failed; the disk has everything again/);
+  assert.match(next.stderr(), /a sync had failed; the disk again has everything/);
   assertNothingIsLost(server, [1, 2], [1]);
   noteFailedSyncs(server.store, ['WAL']);
   await once(next.child, 'exit');
