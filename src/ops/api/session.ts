@@ -26,7 +26,7 @@ const newLink = '"plant-store open --store STORE"';
 /** What a request without a session is told. */
 export const signInFirst =
   `On the machine of the service, ${newLink} signs in without a token, and ${newToken} creates ` +
-  'a token. STORE is the store of the service.';
+  'a token. STORE is the store of the service, and "open" also takes its --ops-port.';
 
 const linkSeconds = limits.access.signInLinkMs / 1_000;
 
