@@ -399,6 +399,6 @@ test('open prints a link to the console that signs in; healthcheck ends with 0 w
 
   await shared.stop();
   const none =
-    /no service answers at 127\.0\.0\.1 port \d+ \(.*ECONNREFUSED.*\); start the service, or name its port with --ops-host and --ops-port\n$/;
+    /no service answers at 127\.0\.0\.1 port \d+ \(.*ECONNREFUSED.*\); start the service, or name its port with --ops-host and --ops-port, and its certificate with --ops-tls-certificate\n$/;
   failed(await check(), none);
 });
