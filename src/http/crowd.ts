@@ -21,7 +21,7 @@ export interface Member {
 }
 
 export interface CrowdOptions {
-  /** Of all threads. `strangers` are those of whom no whole request waits. */
+  /** Of all threads. `strangers` are those of whom no whole request waits, and handshakes of TLS. */
   readonly counters: Readonly<Record<'connections' | 'lingering' | 'strangers', SharedCounter>>;
   readonly connectionsMax: number;
   /** Threads that share the connections. */
@@ -78,7 +78,6 @@ export class Crowd<M extends Member> {
     const { strangers } = this.options.counters;
     if (this.excess <= 0 || this.endStranger()) return;
     if (strangers.count() > 0) return this.options.askForRoom?.();
-    if (this.endHandshake()) return;
     (this.servedStrangers.oldestOfLargest() ?? this.idlest() ?? this.unfinished())?.giveWay();
   }
 
@@ -88,11 +87,12 @@ export class Crowd<M extends Member> {
     return connections.count() - lingering.count() + 2 * this.spare - this.options.connectionsMax;
   }
 
-  /** Ends one connection of a stranger, if there are too many. @returns whether it has */
+  /** Ends a stranger or else a handshake, if connections are too many. @returns whether it has */
   endStranger(): boolean {
-    const stranger = this.excess > 0 ? this.strangers.oldestOfLargest() : undefined;
+    if (this.excess <= 0) return false;
+    const stranger = this.strangers.oldestOfLargest();
     stranger?.giveWay();
-    return stranger !== undefined;
+    return stranger !== undefined || this.endHandshake();
   }
 
   private idlest(): M | undefined {

@@ -55,7 +55,10 @@ export async function listen(options: ListenerOptions) {
 
   // Without TLS, the code of Node for TLS is not loaded: it takes 8 ms and 3 MB.
   const tls =
-    options.tls && (await import('./tls.ts')).openTlsLayer(options.tls, serve, refusePlain);
+    options.tls &&
+    (await import('./tls.ts')).openTlsLayer(options.tls, serve, refusePlain, (change) =>
+      options.counters.strangers.add(change, Number.POSITIVE_INFINITY),
+    );
 
   let accepted = 0;
   function accept(socket: Socket): void {

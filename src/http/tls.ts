@@ -45,11 +45,13 @@ const handshakeRecord = 22;
  *
  * @param onSecure gets each connection after its handshake, and the connection below
  * @param onPlain gets each connection on which the client does not speak TLS
+ * @param onHandshakes gets each change of the number of handshakes that are under way
  */
 export function openTlsLayer(
   material: TlsMaterial,
   onSecure: (socket: Socket, below: Socket) => void,
   onPlain: (socket: Socket) => void,
+  onHandshakes: (change: 1 | -1) => void,
 ) {
   const handshakes = new Map<string, { readonly socket: Socket; readonly beganMs: number }>();
   // This server does not listen. It gets each connection after a look at its first byte.
@@ -58,16 +60,20 @@ export function openTlsLayer(
   server.on('secureConnection', (socket) => {
     const below = handshakes.get(clientOf(socket))?.socket;
     if (below === undefined) return void socket.destroy();
-    handshakes.delete(clientOf(socket));
+    forget(clientOf(socket));
     onSecure(socket, below);
   });
+
+  function forget(client: string): void {
+    if (handshakes.delete(client)) onHandshakes(-1);
+  }
 
   function begin(socket: Socket): void {
     const chunk: Buffer | null = socket.read();
     if (chunk === null) return void socket.once('readable', () => begin(socket));
     socket.unshift(chunk);
     if (chunk[0] === handshakeRecord) return void server.emit('connection', socket);
-    handshakes.delete(clientOf(socket));
+    forget(clientOf(socket));
     onPlain(socket);
     socket.resume();
   }
@@ -75,7 +81,7 @@ export function openTlsLayer(
   /** @returns whether a handshake was under way */
   function endOldest(): boolean {
     for (const [client, { socket }] of handshakes) {
-      handshakes.delete(client);
+      forget(client);
       socket.destroy();
       return true;
     }
@@ -87,10 +93,12 @@ export function openTlsLayer(
     accept(socket: Socket): void {
       const client = clientOf(socket);
       if (handshakes.size >= limits.http.handshakesMax) endOldest();
+      forget(client);
       handshakes.set(client, { socket, beganMs: performance.now() });
+      onHandshakes(1);
       socket.on('error', () => socket.destroy());
       socket.once('end', () => handshakes.has(client) && socket.destroy());
-      socket.once('close', () => handshakes.delete(client));
+      socket.once('close', () => forget(client));
       begin(socket);
     },
     /** Connections from now on get the new certificate. Open connections keep theirs. */

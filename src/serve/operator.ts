@@ -208,7 +208,8 @@ const resourceLimits = { maxYoungGenerationSizeMb: 1 };
 
 /**
  * The newest backup whose file is there, or else the newest: a backup that was made elsewhere and
- * removed hides no other. Another machine may have the backups of a database. One look at a time: a disk that does not return holds a thread of Node.
+ * removed hides no other. Another machine may have the backups of a database. One look at a time: a
+ * disk that does not return holds a thread of Node.
  */
 function lastBackupOf(
   location: StoreLocation,

@@ -84,6 +84,7 @@ const plant = (id: number) => rawRequest(`{"id":${id},"name":"Alder"}`);
 
 /** Sends a create, and demands a 200. */
 async function createOn(socket: TLSSocket, id: number): Promise<void> {
+  assert(!socket.closed, 'closed');
   socket.write(plant(id));
   let reply = '';
   const closed = once(socket, 'close').then(() => assert.fail('closed'));
