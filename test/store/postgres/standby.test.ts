@@ -48,6 +48,9 @@ test('a plant that no standby has is not acknowledged, also not to a retry that 
 test('with --min-standbys, creates get 503 while the database waits for fewer standbys, and the log and /readyz say why', async () => {
   const why = "that the database waits for is 0 (synchronous_standby_names='')";
   const readyz = () => fetch(`${opsUrl}readyz`);
+  // The log names the reason of an outage at its begin.
+  const [begins, ends] = ['clients get 503', 'creates are stored again'];
+  await logged((text) => text.lastIndexOf(ends) > text.lastIndexOf(begins));
   await until(readyz, ({ ok }) => ok);
   await setStandbys(primary, '');
 
