@@ -59,7 +59,7 @@ async function dispatch(
     terminal.print(second === '--json' ? JSON.stringify(build) : version);
     return 0;
   }
-  const listed = findCommand(argv, all);
+  const listed = findCommand(argv, all, family);
   const rest = argv.slice(listed.name.split(' ').length);
   if (rest.some(isHelp)) {
     const { showCommandHelp } = await import('./help.ts');
@@ -79,14 +79,17 @@ function isHelp(word: string | undefined): boolean {
   return word === '-h' || /^--help(=|$)/.test(word ?? '');
 }
 
-function findCommand(argv: readonly string[], all: readonly ListedCommand[]): ListedCommand {
+function findCommand(
+  argv: readonly string[],
+  all: readonly ListedCommand[],
+  family: readonly ListedCommand[],
+): ListedCommand {
   const found = all.find(({ name }) => name === argv.slice(0, name.split(' ').length).join(' '));
   if (found) return found;
   const [first = '', second] = argv;
   const help = '"plant-store --help" lists the commands';
   if (first.startsWith('-'))
     throw new UsageError(`${first} is no command; flags come after the command; ${help}`);
-  const family = all.filter(({ name }) => name.startsWith(`${first} `));
   if (family.length > 0) throw wrongSecondWord(first, second, family);
   const words = [...all.map(({ name }) => name.replace(/ .*/, '')), 'version'];
   const wayOut = suggestion(

@@ -93,6 +93,7 @@ export function openTlsLayer(
     accept(socket: Socket): void {
       const client = clientOf(socket);
       if (handshakes.size >= limits.http.handshakesMax) endOldest();
+      // Sockets that were reset before have no address, and so one name.
       forget(client);
       handshakes.set(client, { socket, beganMs: performance.now() });
       onHandshakes(1);

@@ -23,9 +23,9 @@ const standardError = 2;
 const newline = Buffer.from('\n');
 
 /**
- * Writes lines to standard error. Nobody waits: one write is under way, others wait in bounded
- * memory. Lines are dropped if a write fails, or too many wait; the first write that works then is
- * a notice.
+ * Writes lines to standard error. No caller waits: one write is under way, and further lines stay
+ * in bounded memory. Lines are dropped if a write fails, or too many wait; the first write that
+ * works then is a notice.
  *
  * @param notice a line that tells the number of dropped lines
  */

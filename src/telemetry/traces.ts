@@ -131,7 +131,7 @@ interface TraceOptions {
   readonly tracer: Tracer;
   readonly span: Span;
   readonly startTime: number;
-  /** All times of a create are `performance.now()` and this: one clock, which nobody sets. */
+  /** A time of a create is this and `performance.now()`: a step of the system clock changes none. */
   readonly epochMs: number;
   readonly commit: Attributes;
 }
@@ -187,7 +187,7 @@ class TracedCreate extends CreateObserver {
     if (this.queuedTime === undefined) this.end();
   }
 
-  /** @param status undefined if the client has left. A refusal may follow, which nobody gets */
+  /** @param status undefined if the client has left. A refusal that follows reaches no client */
   private end(status?: number, code?: number): void {
     const { span } = this.options;
     if (!span.isRecording()) return;

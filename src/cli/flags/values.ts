@@ -38,15 +38,19 @@ export function orWord<W extends string, T>(
   word: W,
   parse: (value: string) => T,
 ): (value: string) => T | W {
+  const named = naming(word, parse);
+  return (value) => (value === word ? word : named(value));
+}
+
+/** The error names the word, which `parse` does not know. */
+function naming<T>(word: string, parse: (value: string) => T): (value: string) => T {
   return (value) => {
-    if (value === word) return word;
     try {
       return parse(value);
     } catch (error) {
       if (!(error instanceof UsageError)) throw error;
-      throw new UsageError(error.message.replace(/^must be/, `must be ${word}, or`), {
-        cause: error,
-      });
+      const says = error.message.replace(/^must be/, `must be ${word}, or`);
+      throw new UsageError(says, { cause: error });
     }
   };
 }
@@ -159,8 +163,8 @@ export function duration(msMax: number): (value: string) => number {
 }
 
 export function orZero(parse: (value: string) => number): (value: string) => number {
-  const named = orWord('0', parse);
-  return (value) => (/^0(ms|s|m|h|d|w|y)?$/.test(value) ? 0 : Number(named(value)));
+  const named = naming('0', parse);
+  return (value) => (/^0(ms|s|m|h|d|w|y)?$/.test(value) ? 0 : named(value));
 }
 
 /** A time before now: how long ago, or when. In milliseconds, also since the epoch. */

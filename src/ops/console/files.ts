@@ -13,6 +13,10 @@ const types: Readonly<Record<string, string>> = {
   '.ts': 'text/javascript; charset=utf-8',
 };
 
+function typeOf(name: string): string {
+  return types[extname(name)] ?? '';
+}
+
 const indexPage = 'console/index.html';
 
 /** Serves index.html at `/`, and the other assets of the console below /console/. */
@@ -20,9 +24,9 @@ export function openConsoleFiles() {
   const assets = assetNames().filter((name) => name.startsWith('console/'));
   const files = assets.map((asset): [string, Handler] => {
     if (asset === indexPage) return ['/', fileHandler(asset)];
-    return asset.endsWith('.gz')
-      ? [`/${asset.slice(0, -'.gz'.length)}`, builtFileHandler(asset)]
-      : [`/${asset}`, fileHandler(asset)];
+    const name = asset.replace(/\.gz$/, '');
+    const handler = name === asset ? fileHandler(asset) : builtFileHandler(asset, typeOf(name));
+    return [`/${name}`, handler];
   });
   const html = readAsset(indexPage).toString();
   return {
@@ -35,7 +39,7 @@ export function openConsoleFiles() {
 
 /** Reads the asset once. A browser that has the text already gets a 304 (RFC 9110 §13.1.2). */
 function fileHandler(asset: string): Handler {
-  const type = types[extname(asset)] ?? '';
+  const type = typeOf(asset);
   let body: Buffer | undefined;
   let tag = '';
   return (request) => {
@@ -51,10 +55,10 @@ function fileHandler(asset: string): Handler {
 }
 
 /** An asset that the build has compressed. Its name has its hash, so its content never changes. */
-function builtFileHandler(asset: string): Handler {
+function builtFileHandler(asset: string, type: string): Handler {
   const headers = {
     'Cache-Control': 'max-age=31536000, immutable',
-    'Content-Type': types[extname(asset.slice(0, -'.gz'.length))] ?? '',
+    'Content-Type': type,
     Vary: 'Accept-Encoding',
   };
   let packed: Buffer | undefined;

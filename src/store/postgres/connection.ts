@@ -67,6 +67,7 @@ function connectionOf(
   demands: SessionDemands,
 ) {
   const { stream } = client.connection;
+  const destroy = () => void stream.destroy();
   return {
     host,
     client,
@@ -79,11 +80,11 @@ function connectionOf(
       return stream.destroyed || !stream.writable;
     },
     /** Closes the connection at once. A running query rejects, and its result is unknown. */
-    destroy: () => void stream.destroy(),
-    [Symbol.dispose]: () => void stream.destroy(),
+    destroy,
+    [Symbol.dispose]: destroy,
     /** Destroys it, and cancels its query: a commit that waits for a standby keeps locks. */
     giveUp(): void {
-      stream.destroy();
+      destroy();
       cancelWork(client);
     },
   };
