@@ -5,7 +5,7 @@ import { Client } from 'pg';
 import { storeLocation } from '../../../src/cli/flags/store-location.ts';
 import { limits } from '../../../src/limits.ts';
 import { engineOf, postgresEngine } from '../../../src/store/engines.ts';
-import { pause } from '../../helpers/pause.ts';
+import { pause, until } from '../../helpers/pause.ts';
 import { nameOfDatabase, sharedPostgres } from '../../helpers/postgres.ts';
 import { locationOf } from '../../helpers/postgres-connection.ts';
 import { create, oneThread, runProgram, startServer } from '../../helpers/program.ts';
@@ -114,8 +114,10 @@ test('an index that a cut upgrade has left is built again, beside creates', asyn
 test('an upgrade names the session for whose snapshot the build of its index would wait', async (t) => {
   const url = await oldStore();
   const dump = await clientOn(t, url, 'pg_dump');
-  await dump.query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT id FROM plants');
   hurry(t);
+  const age = `${limits.postgres.upgradePauseMs} ms`;
+  await dump.query(`BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT id FROM plants;
+    SELECT pg_sleep_until(now() + interval '${age}')`);
   const { code, stderr } = await runHere(['upgrade', ...on(url)]);
   assert.equal(code, 1);
   assert.match(stderr, /has not been upgraded within 1 s.* in use by process \d+ \(pg_dump, user/);
@@ -125,10 +127,20 @@ test('an upgrade names the session for whose snapshot the build of its index wou
 
 test('an upgrade tells for which session that has just begun the build of its index waits', async (t) => {
   const url = await oldStore();
-  const dump = await clientOn(t, url, 'pg_dump');
-  await dump.query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT id FROM plants');
+  // Holds the build at its begin, when it has looked for sessions already.
+  const holder = await clientOn(t, url, 'holder');
+  await holder.query('BEGIN; LOCK plants IN SHARE MODE');
   const { promise: told, resolve } = Promise.withResolvers<string>();
   const upgrade = postgresEngine(locationOf(url)).upgrade(resolve);
+  const held = `SELECT FROM pg_stat_activity
+    WHERE wait_event_type = 'Lock' AND query LIKE 'CREATE INDEX %'`;
+  await until(
+    () => database.query(held, nameOfDatabase(url)),
+    (found) => found.length > 0,
+  );
+  const dump = await clientOn(t, url, 'pg_dump');
+  await dump.query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT id FROM plants');
+  await holder.query('COMMIT');
   assert.match(`${await Promise.race([told, upgrade])}`, /^process \d+ \(pg_dump, user postgres, /);
   await dump.query('COMMIT');
   assert.equal(await upgrade, undefined);
