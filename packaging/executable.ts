@@ -55,7 +55,7 @@ export async function buildExecutable(name: PlatformName, output: string): Promi
   using temporary = mkdtempDisposableSync(join(tmpdir(), 'plant-store-executable-'));
   const folder = temporary.path;
   const inFolder = (file: string) => join(folder, file.replaceAll('/', '-'));
-  const inputs = await bundle({ outdir: folder });
+  const inputs = await bundle(folder);
   const node = inFolder('node');
   if ('strip' in platform) execFileSync(platform.strip, ['-o', node, fetchNode(name)]);
   else copyFileSync(fetchNode(name), node);
