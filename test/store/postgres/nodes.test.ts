@@ -157,6 +157,23 @@ test('who signs in at one node is known at the other, finds plants and makes tok
   assert.equal((await ask(far, 'GET api/overview', operator)).status, 401);
 });
 
+test('neither the reply to a failed create nor the log quotes a plant, also if a trigger of the database does', async () => {
+  const trigger = `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+      $$ BEGIN RAISE EXCEPTION 'no % here', NEW.name; END $$;
+    CREATE TRIGGER refuse BEFORE INSERT ON plants FOR EACH ROW EXECUTE FUNCTION refuse()`;
+  await database.query(trigger, url);
+
+  const { error, message } = await refusalOf(7, 'Hemlock');
+  assert.equal(error, 50301);
+  assert(!message.includes('Hemlock'));
+  await near.logged((log) => log.includes('503 with code 50301: a trigger or a function'));
+  assert.match(database.log(), /no Hemlock here/);
+  assert(!near.stderr().includes('Hemlock'));
+  await database.query('DROP TRIGGER refuse ON plants', url);
+  // Of an outage, the log has the first reason: the next test begins another.
+  await near.logged((log) => log.includes('creates are stored again after '));
+});
+
 test('while the database is down, operators are told so at once, and the metrics have what the process knows; the log has a line of its begin and one of its end', async () => {
   const bob = await storedToken(url, 'bob', { role: 'operate' });
   const operator = { cookie: await signIn(near, { token: bob }) };
@@ -260,21 +277,6 @@ test('a create that waits for a lock for longer than a create may take gets 503,
   near.child.kill('SIGCONT');
 
   assert.equal(await reply, 200);
-});
-
-test('neither the reply to a failed create nor the log quotes a plant, also if a trigger of the database does', async () => {
-  const trigger = `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
-      $$ BEGIN RAISE EXCEPTION 'no % here', NEW.name; END $$;
-    CREATE TRIGGER refuse BEFORE INSERT ON plants FOR EACH ROW EXECUTE FUNCTION refuse()`;
-  await database.query(trigger, url);
-
-  const { error, message } = await refusalOf(7, 'Hemlock');
-  assert.equal(error, 50301);
-  assert(!message.includes('Hemlock'));
-  await near.logged((log) => log.includes('503 with code 50301: a trigger or a function'));
-  assert.match(database.log(), /no Hemlock here/);
-  assert(!near.stderr().includes('Hemlock'));
-  await database.query('DROP TRIGGER refuse ON plants', url);
 });
 
 test('a revoked token is refused by every node within 2 seconds, also by one that the database does not answer', async () => {
