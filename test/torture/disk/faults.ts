@@ -155,14 +155,18 @@ function brokenDemands(fault: Fault, outcomes: readonly string[], ended: Ended):
 /**
  * What was done to the files of the store after the failure. A second sync might succeed, with the
  * data of the first one lost. A transaction beside a failed checkpoint still ends, and a checkpoint
- * beside a failed transaction: each syncs its own file last, and sees the failure the next time.
+ * beside a failed transaction: each syncs its own file last, and sees the failure the next time. A
+ * thread that took the lock from one that stood still may have written to the WAL, and then sees the
+ * failure before its sync: without a sync, no plant is acknowledged.
  */
 function changesAfterFault(events: readonly TraceEvent[]): string[] {
   const after = events.slice(events.findIndex(({ what }) => what === 'fault') + 1);
-  const isOther = ({ path }: { path: string }) =>
-    path.endsWith('-wal') !== hitBy(events)?.endsWith('-wal');
+  const isWal = (path = '') => path.endsWith('-wal');
+  const isOther = ({ path }: { path: string }) => isWal(path) !== isWal(hitBy(events));
+  const lastSync = after.findLastIndex(({ what, path }) => what === 'synced' && isWal(path));
   let endingBeside = 2;
-  return after.flatMap((event) => {
+  return after.flatMap((event, index) => {
+    if (event.what === 'write' && isWal(event.path) && index > lastSync) return [];
     const isChange =
       event.what === 'write' ||
       event.what === 'truncate' ||
