@@ -36,12 +36,12 @@ export function rateLimiterIn(memory: SharedArrayBuffer) {
       if (Atomics.load(fullAt, slot) < Atomics.load(fullAt, fullest)) fullest = slot;
     }
     const [owner, before] = [Atomics.load(owners, fullest), Atomics.load(fullAt, fullest)];
-    // Another thread may have been first, with this token or another.
-    if (Atomics.compareExchange(owners, fullest, owner, bucketId) !== owner)
-      return slotOf(bucketId, now);
-    // Another thread may have taken a create of this token already.
-    if (before > now) Atomics.compareExchange(fullAt, fullest, before, now);
-    return fullest;
+    // Another thread may have given the slot to this token, and taken creates of it.
+    const isMine =
+      owner !== bucketId && Atomics.compareExchange(owners, fullest, owner, bucketId) === owner;
+    if (isMine && before > now) Atomics.compareExchange(fullAt, fullest, before, now);
+    // Another thread may have given another slot to this token: the first one counts.
+    return slotOf(bucketId, now);
   }
 
   return {

@@ -26,6 +26,33 @@ test('a bucket fills again at its rate', () => {
   assert(creates >= leastMs - 1 && creates <= mostMs + 1, `${creates} in ${leastMs} to ${mostMs}`);
 });
 
+test('a new token has one bucket, wherever within its first create another thread takes some', (t) => {
+  const load: (...args: never[]) => never = Atomics.load as never;
+  const look = t.mock.method(Atomics, 'load');
+  let isBeside = true;
+  for (let step = 0; isBeside; step += 1) {
+    const memory = rateLimitMemory();
+    const [limiter, beside] = [rateLimiterIn(memory), rateLimiterIn(memory)];
+    const creates: number[] = [];
+    isBeside = false;
+    look.mock.resetCalls();
+    look.mock.mockImplementation((...args: never[]) => {
+      if (!isBeside && look.mock.callCount() >= step) {
+        isBeside = true;
+        creates.push(taken(beside, 1, '1/d:3'));
+      }
+      return load(...args);
+    });
+    creates.push(limiter.tryTake(1, rate('1/d:3')) === 0 ? 1 : 0);
+    creates.push(taken(limiter, 1, '1/d:3'));
+    assert.equal(
+      creates.reduce((sum, some) => sum + some),
+      3,
+      `at load ${step}`,
+    );
+  }
+});
+
 test('more tokens than there are slots are still served, and no bucket is lost that is in use', () => {
   const limiter = rateLimiterIn(rateLimitMemory());
   const rate = { perDay: 1, burst: 1 };
