@@ -213,7 +213,10 @@ async function serverIn(
   function signal(name: NodeJS.Signals): void {
     if (child?.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
     // Each child leads a group and a session of its own, so that no one signal reaches all.
-    for (const pid of [child.pid, ...childrenOf(child.pid)]) sendTo(pid, name);
+    // Those that it has when it stands still: until then, it makes more.
+    const before = childrenOf(child.pid);
+    sendTo(child.pid, name);
+    for (const pid of new Set([...before, ...childrenOf(child.pid)])) sendTo(pid, name);
   }
 
   async function ended(send: () => void): Promise<void> {

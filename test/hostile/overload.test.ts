@@ -16,7 +16,7 @@ const bearers = ['wrong', await storedToken(store, 'watcher', { role: 'operate' 
 const { port } = await startServer(
   { after },
   store,
-  oneThread,
+  [...oneThread, '--commit-timeout', '60s'],
   withLimits({
     store: { queuePlantsMax: 2 * plantsMax },
     access: { refusalsAtOnce: 1, refusalDelayMs: 3_600_000 },

@@ -4,7 +4,6 @@ import { rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { limits } from '../../src/limits.ts';
@@ -27,7 +26,7 @@ import {
 import { connectRaw, type RawConnection } from '../helpers/raw.ts';
 import { done, doneJson, failed, on, refused, runHere } from '../helpers/run-here.ts';
 import { shareServer } from '../helpers/shared-server.ts';
-import { alterStore } from '../helpers/store-file.ts';
+import { alterStore, lockStore } from '../helpers/store-file.ts';
 
 interface Readiness {
   readonly ready: boolean;
@@ -212,13 +211,11 @@ test('when the store cannot be read, the metrics have the rest', async () => {
 test('a service that cannot commit is not ready within seconds', async (t) => {
   await untilReadiness(own.opsUrl, ({ status }) => status === 200);
   // Another program holds the lock for writing.
-  const other = new DatabaseSync(own.store);
-  t.after(() => other.close());
-  other.exec('BEGIN IMMEDIATE');
+  const lock = lockStore(t, own.store);
   const { failing, body } = await untilReadiness(own.opsUrl, ({ status }) => status === 503);
   assert.deepEqual(failing, ['writes']);
   assert.match(body.checks[0]?.says ?? '', / [1-9]\.\d s ago$/);
-  other.exec('ROLLBACK');
+  lock.release();
   await untilReadiness(own.opsUrl, ({ status }) => status === 200);
 });
 

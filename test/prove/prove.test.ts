@@ -6,7 +6,8 @@ import { after, type TestContext, test } from 'node:test';
 import { limits } from '../../src/limits.ts';
 import { programCommand } from '../../src/program.ts';
 import { mounted } from '../helpers/mounts.ts';
-import { sharedPostgres, untilRow } from '../helpers/postgres.ts';
+import { until } from '../helpers/pause.ts';
+import { sharedPostgres } from '../helpers/postgres.ts';
 import {
   childrenOf,
   type Ended,
@@ -133,8 +134,11 @@ test('SIGTERM while the service creates plants ends prove with 1, and leaves nei
   const { child, ended } = startInTest(t, ['prove', ...on(store)]);
   const filled = `SELECT FROM pg_class WHERE relname = 'plants'
     AND relnamespace <> 'public'::regnamespace AND pg_relation_size(oid) > 8192`;
-  await untilRow(server, filled, url);
-  const children = childrenOf(child.pid);
+  // Between two lives there is no service.
+  const children = await until(
+    async () => ((await server.query(filled, url)).length > 0 ? childrenOf(child.pid) : []),
+    (found) => found.length > 0,
+  );
   child.kill('SIGTERM');
   failed(
     await ended,

@@ -311,7 +311,8 @@ test('the end of its terminal stops a service with a drain', async (t) => {
   const store = await storePath(t);
   const args = ['serve', '--port', '0', '--store', `sqlite:${store}`, ...oneThread];
   const window = startOnTerminal(80, args, besideOthers);
-  window.stdout?.on('data', (shown) => /curl/.test(`${shown}`) && window.kill('SIGKILL'));
+  let shown = '';
+  window.stdout?.on('data', (chunk) => /curl/.test((shown += chunk)) && window.kill('SIGKILL'));
   await once(window, 'close');
   while (existsSync(`${store}-wal`)) await pause();
 });

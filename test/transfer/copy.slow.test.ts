@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { after, test } from 'node:test';
 import { flip } from '../helpers/damage.ts';
+import { withLimits } from '../helpers/faults.ts';
 import { keepCreating } from '../helpers/load.ts';
 import { pause } from '../helpers/pause.ts';
 import { startPostgres } from '../helpers/postgres.ts';
@@ -25,7 +26,11 @@ test('a copy that is killed is taken up by the next one, in both directions', as
     [source, database],
     [database, back],
   ] as const) {
-    const child = startProgram(argsOf(from, to));
+    // Many transactions, of which few are under way.
+    const child = startProgram(
+      argsOf(from, to),
+      withLimits({ store: { snapshotPagePlants: 100 } }),
+    );
     const exit = once(child, 'exit');
     while ((await countOf(to)) === 0) {
       assert.equal(child.exitCode, null);
@@ -86,7 +91,10 @@ test('a copy that is interrupted says what was done and how to go on, and ends b
   makeStore(fileOf(source), 50_000);
   const appeared = Promise.withResolvers<void>();
   const watcher = watch(dirname(fileOf(target)), () => appeared.resolve());
-  const child = startProgram(argsOf(source, target));
+  const child = startProgram(
+    argsOf(source, target),
+    withLimits({ store: { snapshotPagePlants: 100 } }),
+  );
   t.after(() => child.kill('SIGKILL'));
   const ended = Promise.all([text(child.stderr), once(child, 'exit')]);
   await appeared.promise;

@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { TestContext } from 'node:test';
+import { withLimits } from '../helpers/faults.ts';
 import { nameIn } from '../helpers/pause.ts';
 import { type Ended, programInShell, startInTest, temporaryFolder } from '../helpers/program.ts';
 import { on, runHere } from '../helpers/run-here.ts';
@@ -47,11 +48,14 @@ export function manyPlants(count: number): string {
   return `no plant\n${Array.from({ length: count }, (_, index) => `{"id":${index + 1},"name":"plant ${index + 1}","tag":"many"}\n`).join('')}`;
 }
 
+/** After a refused line, the import stands still: it is not over when the signal comes. */
+const slowly = withLimits({ transfer: { importPauseMs: 60_000 } });
+
 /** Starts an import of many plants, and sends the signal when it has refused the first line. */
 export async function interruptedImport(t: TestContext, signal: NodeJS.Signals) {
   const { file, store, report } = await fileFor(t, 'plants.ndjson', manyPlants(50_000));
   const appeared = nameIn(dirname(file), (name) => name.startsWith(basename(report)));
-  const { child, ended } = startInTest(t, ['import', file, ...on(store)]);
+  const { child, ended } = startInTest(t, ['import', file, ...on(store)], slowly);
   await appeared;
   child.kill(signal);
   const printed = await ended;

@@ -133,7 +133,7 @@ test('an upgrade tells for which session that has just begun the build of its in
   const { promise: told, resolve } = Promise.withResolvers<string>();
   const upgrade = postgresEngine(locationOf(url)).upgrade(resolve);
   const held = `SELECT FROM pg_stat_activity
-    WHERE wait_event_type = 'Lock' AND query LIKE 'CREATE INDEX %'`;
+    WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'CREATE INDEX %'`;
   await until(
     () => database.query(held, nameOfDatabase(url)),
     (found) => found.length > 0,

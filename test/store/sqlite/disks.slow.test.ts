@@ -88,7 +88,8 @@ test('while the file system of the store is frozen, operators are answered and S
   const disk = mountedDisk(t, 32 * 2 ** 20);
   if (disk === undefined) return;
   const store = join(disk.at, 'plants.db');
-  const server = await startServer(t, store, oneThread, withLimits(quickHeartbeats));
+  const patient = [...oneThread, '--commit-timeout', '60s'];
+  const server = await startServer(t, store, patient, withLimits(quickHeartbeats));
   const readiness = async () => (await fetch(`${server.opsUrl}readyz`)).text();
   disk.freeze();
   await until(readiness, (says) => says.includes('the last stored test write was'));
@@ -170,8 +171,11 @@ test('while the drive of a certificate and of the backups does not answer, opera
     /as it is: the disk of .*own.crt, or of its key, does not/.test(log),
   );
   const tasks = `/proc/${server.child.pid}/task`;
+  // For the drive, or for who has the lock of a directory of it.
   const waiting = (task: string) =>
-    /^fuse_|request_wait/.test(readFileSync(`${tasks}/${task}/wchan`, 'utf8'));
+    /^fuse_|request_wait|lookup|iterate_dir|path_openat/.test(
+      readFileSync(`${tasks}/${task}/wchan`, 'utf8'),
+    );
   const stalled = async () => {
     await statusOf(`${server.opsUrl}metrics`);
     return readdirSync(tasks).filter(waiting).length;

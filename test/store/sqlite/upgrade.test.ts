@@ -7,7 +7,13 @@ import { fileURLToPath } from 'node:url';
 import { changesIn, killedAt } from '../../helpers/kill.ts';
 import { oneThread, startServer, storePath, temporaryFolder } from '../../helpers/program.ts';
 import { done, doneJson, runHere } from '../../helpers/run-here.ts';
-import { alterStore, newStore, openStoreAt, storedPlants } from '../../helpers/store-file.ts';
+import {
+  alterStore,
+  lockStore,
+  newStore,
+  openStoreAt,
+  storedPlants,
+} from '../../helpers/store-file.ts';
 
 /** Stores that the releases themselves have made, with the digest that each has printed. */
 const releases = [
@@ -100,7 +106,10 @@ test('a store that was made between two releases is refused by name, and stays a
 test('an upgrade that is killed after its backup is done again at the next start', async (t) => {
   const store = await oldStore(t);
   const isBackedUp = changesIn(dirname(store), 1, () => backupsBeside(store).length > 0);
+  // The upgrade waits for the lock, and the backup does not.
+  const lock = lockStore(t, store);
   await killedAt(isBackedUp, store);
+  lock.release();
 
   const { stderr, stop } = await startServer(t, store, oneThread);
   await stop();
