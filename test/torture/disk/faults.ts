@@ -155,18 +155,14 @@ function brokenDemands(fault: Fault, outcomes: readonly string[], ended: Ended):
 /**
  * What was done to the files of the store after the failure. A second sync might succeed, with the
  * data of the first one lost. A transaction beside a failed checkpoint still ends, and a checkpoint
- * beside a failed transaction: each syncs its own file last, and sees the failure the next time. A
- * thread that took the lock from one that stood still may have written to the WAL, and then sees the
- * failure before its sync: without a sync, no plant is acknowledged.
+ * beside a failed transaction: each syncs its own file last, and sees the failure the next time.
  */
 function changesAfterFault(events: readonly TraceEvent[]): string[] {
   const after = events.slice(events.findIndex(({ what }) => what === 'fault') + 1);
-  const isWal = (path = '') => path.endsWith('-wal');
-  const isOther = ({ path }: { path: string }) => isWal(path) !== isWal(hitBy(events));
-  const lastSync = after.findLastIndex(({ what, path }) => what === 'synced' && isWal(path));
+  const isOther = ({ path }: { path: string }) =>
+    path.endsWith('-wal') !== hitBy(events)?.endsWith('-wal');
   let endingBeside = 2;
-  return after.flatMap((event, index) => {
-    if (event.what === 'write' && isWal(event.path) && index > lastSync) return [];
+  return after.flatMap((event) => {
     const isChange =
       event.what === 'write' ||
       event.what === 'truncate' ||
