@@ -26,7 +26,7 @@ function write(path: string, content: string | Buffer, mode = 0o644): void {
   writeFileSync(path, content, { mode });
 }
 
-/** An import of a module of Node would load all that it exports: `node:http` loads a client of 300 kB. */
+/** An import of a module of Node would load all that it exports: `node:http` loads another client. */
 const modulesOfNode: Plugin = {
   name: 'modules of Node',
   setup({ onLoad, onResolve }) {
@@ -41,8 +41,8 @@ const modulesOfNode: Plugin = {
  * Bundles the main thread as `main.js`, and each other thread by its name. One file takes less time to
  * load than many. The same source gives the same bytes.
  *
- * @param options `splitting` gives the HTTP thread a file for each module that it loads on demand. In
- * one file these are functions, and V8 takes none of their variables as constant.
+ * @param options `splitting` gives the HTTP thread files of their own for what it loads on demand. In
+ * one file each module would be a function, which assigns the variables of the module later.
  * @returns the files that went into the bundles, relative to the root of the project
  */
 export async function bundle(
@@ -50,6 +50,7 @@ export async function bundle(
   { splitting = false, plugins = [] }: Pick<BuildOptions, 'splitting' | 'plugins'> = {},
 ): Promise<string[]> {
   const entries = { main: 'main.ts', ...threadEntries };
+  const define = { COMMIT_OF_BUILD: JSON.stringify(commit()) };
   const builds = Object.entries(entries).map(([name, file]) => {
     const isSplit = splitting && name === 'http-thread';
     return build({
@@ -63,7 +64,7 @@ export async function bundle(
       target: 'node26',
       metafile: true,
       legalComments: 'none',
-      define: { COMMIT_OF_BUILD: JSON.stringify(commit()) },
+      define,
       // An optional package of pg that the program does not use.
       external: ['pg-native'],
       // CommonJS packages call `require` for the modules of Node.

@@ -18,6 +18,9 @@ import { argsOf, assertSameContent, copied, databaseOn, fileOf, newFile } from '
 const server = await startPostgres({ after });
 const { emptyDatabase, inDatabase, countOf } = await databaseOn(server);
 
+/** Many transactions, of which few are under way. */
+const inSmallSteps = withLimits({ store: { snapshotPagePlants: 100 } });
+
 test('a copy that is killed is taken up by the next one, in both directions', async (t) => {
   const plants = 30_000;
   const [source, database, back] = [await newFile(t), await emptyDatabase(), await newFile(t)];
@@ -26,11 +29,7 @@ test('a copy that is killed is taken up by the next one, in both directions', as
     [source, database],
     [database, back],
   ] as const) {
-    // Many transactions, of which few are under way.
-    const child = startProgram(
-      argsOf(from, to),
-      withLimits({ store: { snapshotPagePlants: 100 } }),
-    );
+    const child = startProgram(argsOf(from, to), inSmallSteps);
     const exit = once(child, 'exit');
     while ((await countOf(to)) === 0) {
       assert.equal(child.exitCode, null);
@@ -91,10 +90,7 @@ test('a copy that is interrupted says what was done and how to go on, and ends b
   makeStore(fileOf(source), 50_000);
   const appeared = Promise.withResolvers<void>();
   const watcher = watch(dirname(fileOf(target)), () => appeared.resolve());
-  const child = startProgram(
-    argsOf(source, target),
-    withLimits({ store: { snapshotPagePlants: 100 } }),
-  );
+  const child = startProgram(argsOf(source, target), inSmallSteps);
   t.after(() => child.kill('SIGKILL'));
   const ended = Promise.all([text(child.stderr), once(child, 'exit')]);
   await appeared.promise;

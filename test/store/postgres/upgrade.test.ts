@@ -5,8 +5,8 @@ import { Client } from 'pg';
 import { storeLocation } from '../../../src/cli/flags/store-location.ts';
 import { limits } from '../../../src/limits.ts';
 import { engineOf, postgresEngine } from '../../../src/store/engines.ts';
-import { pause, until } from '../../helpers/pause.ts';
-import { nameOfDatabase, sharedPostgres } from '../../helpers/postgres.ts';
+import { pause } from '../../helpers/pause.ts';
+import { nameOfDatabase, sharedPostgres, untilRow } from '../../helpers/postgres.ts';
 import { locationOf } from '../../helpers/postgres-connection.ts';
 import { create, oneThread, runProgram, startServer } from '../../helpers/program.ts';
 import { done, on, refused, runHere } from '../../helpers/run-here.ts';
@@ -134,10 +134,7 @@ test('an upgrade tells for which session that has just begun the build of its in
   const upgrade = postgresEngine(locationOf(url)).upgrade(resolve);
   const held = `SELECT FROM pg_stat_activity
     WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'CREATE INDEX %'`;
-  await until(
-    () => database.query(held, nameOfDatabase(url)),
-    (found) => found.length > 0,
-  );
+  await untilRow(database, held, url);
   const dump = await clientOn(t, url, 'pg_dump');
   await dump.query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT id FROM plants');
   await holder.query('COMMIT');
