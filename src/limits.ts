@@ -3,9 +3,6 @@ const KiB = 1_024;
 const MiB = 1_024 * KiB;
 const GiB = 1_024 * MiB;
 
-/** SQLite's page size in the stores that the service makes. */
-const pageBytes = 4 * KiB;
-
 /**
  * Every bound of the program, by the part that it belongs to. A name ends with the unit. A bound
  * that a flag can change stands here as the default of the flag.
@@ -225,6 +222,8 @@ export const limits = {
   },
 
   sqlite: {
+    /** SQLite's page size in the stores that the service makes. */
+    pageBytes: 4 * KiB,
     /** Plants in a row of the journal that an upgrade fills. */
     filledRowPlants: 1_000,
     /** With more pages, the rate falls to a quarter, and pauses take 90 ms instead of 9. */
@@ -471,7 +470,7 @@ export function demandFit(bounds: Limits): void {
       'one late test write does not make the service unready',
     ],
     [
-      2 * sqlite.checkpointPages * pageBytes <= disk.freeBytesMin,
+      2 * sqlite.checkpointPages * sqlite.pageBytes <= disk.freeBytesMin,
       'a checkpoint fits into the space that is no error yet',
     ],
     [

@@ -210,7 +210,7 @@ export function storeOn(
     createPlants(plants) {
       const nowMs = Date.now();
       const create = () => createPlants(plants, nowMs);
-      return measured(measures, writer.transact(create, plants.length + 2));
+      return measured(measures, writer.transact(create, pagesFor(plants)));
     },
     ...callsOf(changes, (begin) => writer.transact(() => runSteps(db, begin()), smallPages)),
     async beat(atMs) {
@@ -223,6 +223,16 @@ export function storeOn(
 }
 
 const smallPages = 4;
+
+/** A page of the table for each plant, those of the texts, and those of each transaction. */
+function pagesFor(plants: Parameters<Store['createPlants']>[0]): number {
+  // A UTF-16 code unit takes at most 3 bytes in UTF-8.
+  const bytesMax = plants.reduce(
+    (bytes, { name, tag }) => bytes + 3 * (name.length + (tag?.length ?? 0)),
+    0,
+  );
+  return plants.length + Math.ceil(bytesMax / limits.sqlite.pageBytes) + 2;
+}
 
 function once(close: () => Promise<void>): () => Promise<void> {
   let closing: Promise<void> | undefined;

@@ -20,7 +20,7 @@ import {
 } from '../../helpers/program.ts';
 import { done, on, runHere } from '../../helpers/run-here.ts';
 import { skipVisibly } from '../../helpers/skips.ts';
-import { makeStore } from '../../helpers/store-file.ts';
+import { makeStore, walSalt } from '../../helpers/store-file.ts';
 import { readStore } from '../../torture/check-journal.ts';
 
 /*
@@ -62,6 +62,22 @@ function testOnDisk(what: string, check: (t: TestContext, disk: Disk) => Promise
 /** Checkpoints come soon, so that the store grows, and the WAL begins again and again. */
 const checkpointsOften = withLimits({ sqlite: { checkpointPages: 20 } });
 
+/**
+ * The WAL gets room for more than is written before a checkpoint that waits for a busy machine, and
+ * begins again.
+ */
+async function makeRoomInWal(plantsUrl: string, store: string) {
+  const reader = new DatabaseSync(store, { readOnly: true });
+  reader.exec('BEGIN; SELECT count(*) FROM plants');
+  const large = await createUntil(plantsUrl, 5_000, 8, 900_000);
+  const before = walSalt(store);
+  reader.close();
+  const small: number[] = [];
+  while (walSalt(store) === before)
+    small.push(...(await createUntil(plantsUrl, 6_000 + small.length, 1)));
+  return [...large, ...small];
+}
+
 /** A store whose sync has failed, with the ids of its acknowledged plants. The disk is full. */
 async function failSync(
   t: TestContext,
@@ -72,8 +88,7 @@ async function failSync(
   const store = join(disk.at, 'plants.db');
   const variables = what === 'store' ? checkpointsOften : { PLANT_STORE_TOKEN: token };
   const { child, plantsUrl, stderr } = await startServer(t, store, oneThread, variables);
-  // Room for more than is written before a checkpoint that waits for a busy machine.
-  const large = what === 'store' ? await createUntil(plantsUrl, 5_000, 8, 900_000) : [];
+  const large = what === 'store' ? await makeRoomInWal(plantsUrl, store) : [];
   const before = [...large, ...(await createUntil(plantsUrl, 0, 20))];
   await whenOpen(store);
   disk.fill();

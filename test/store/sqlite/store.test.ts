@@ -100,9 +100,9 @@ test('sqlite: a WAL that was copied whole begins again without a further create,
   await using store = await openSqliteStore(path, { callMs: lockMs, mayMake: true });
   await store.createPlants([{ ...alder, id: -1n }]);
   const before = walSalt(path);
-  const name = 'leaf '.repeat(1_000);
-  const ids = Array.from({ length: limits.sqlite.checkpointPages }, (_, index) => BigInt(index));
-  await store.createPlants(ids.map((id) => ({ ...alder, id, name })));
+  // Large plants: few plants, many pages.
+  const name = 'x'.repeat((limits.sqlite.checkpointPages / 4) * limits.sqlite.pageBytes);
+  for (const id of [1n, 2n, 3n, 4n]) await store.createPlants([{ ...alder, id, name }]);
   const signal = AbortSignal.timeout(60_000);
   // A heartbeat begins it.
   while ((await store.lastBeat()) === undefined) await pause(signal);

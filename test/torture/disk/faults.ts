@@ -156,11 +156,13 @@ function brokenDemands(fault: Fault, outcomes: readonly string[], ended: Ended):
  * What was done to the files of the store after the failure. A second sync might succeed, with the
  * data of the first one lost. A transaction beside a failed checkpoint still ends, and a checkpoint
  * beside a failed transaction: each syncs its own file last, and sees the failure the next time.
+ * Transactions see the failure of a checkpoint when its thread has left the note of it.
  */
 function changesAfterFault(events: readonly TraceEvent[]): string[] {
   const after = events.slice(events.findIndex(({ what }) => what === 'fault') + 1);
   const isOther = ({ path }: { path: string }) =>
     path.endsWith('-wal') !== hitBy(events)?.endsWith('-wal');
+  let isSeen = hitBy(events)?.endsWith('-wal');
   let endingBeside = 2;
   return after.flatMap((event) => {
     const isChange =
@@ -168,9 +170,11 @@ function changesAfterFault(events: readonly TraceEvent[]): string[] {
       event.what === 'truncate' ||
       event.what === 'synced' ||
       event.what === 'unlink';
-    if (!isChange || !/^store\/plants\.db(-wal)?$/.test(event.path)) return [];
+    if (!isChange) return [];
+    if (event.path === 'store/plants.db-sync') isSeen = true;
+    if (!/^store\/plants\.db(-wal)?$/.test(event.path)) return [];
     const isBeside = endingBeside > 0 && isOther(event);
-    if (isBeside && event.what === 'synced') endingBeside -= 1;
+    if (isBeside && isSeen && event.what === 'synced') endingBeside -= 1;
     return isBeside ? [] : [`${event.what} ${event.path}`];
   });
 }
