@@ -13,7 +13,7 @@ const bearerCredentials = /^bearer +([A-Za-z0-9\-._~+/]+=*)$/i;
 const anyCredentials = new RegExp(`^(${tokenCharacter}+)(?: |$)`);
 
 /**
- * The caller of this request, who may have a role that creates no plants (`refuseRole`), or a
+ * The caller of this request, who may have a role that creates no plants (`roleRefusal`), or a
  * refusal with code 40005, 40100, 40101, 40300 or 50301. A promise only for an unknown token, which
  * may be new, or may have ended.
  */
@@ -41,7 +41,7 @@ export function authenticateCreate(
   });
 }
 
-export function refuseRole(role: Caller['role']): Refusal {
+export function roleRefusal(role: Caller['role']): Refusal {
   return new Refusal(
     'scopeInsufficient',
     `A token with the role \`${role}\` may not create plants; use one with the role \`create\`.`,

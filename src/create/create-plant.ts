@@ -18,7 +18,7 @@ import type { Settlement } from '../store/plants.ts';
 import type { Rate } from '../store/tables/tokens.ts';
 import type { Access, Caller } from '../tokens/access.ts';
 import type { RateLimiter } from '../tokens/rate-limit.ts';
-import { authenticateCreate, refuseRole, type Throttle } from './authorization.ts';
+import { authenticateCreate, roleRefusal, type Throttle } from './authorization.ts';
 import type { CreateObserver, ObserveCreate } from './observer.ts';
 
 export interface CreatePlantOptions {
@@ -55,18 +55,18 @@ function createPlantAs(
   const observer = options.observe(exchange, caller.tally);
   exchange.observer = observer;
   if (caller.role !== 'create') {
-    const refusal = refuseRole(caller.role);
+    const refusal = roleRefusal(caller.role);
     return options.throttle(() => sendRefusal(exchange, refusal));
   }
   const refusal =
-    (caller.rate && refuseBeyondRate(caller.account, caller.rate, options.limiter)) ??
-    refuseContent(head.fields);
+    (caller.rate && rateRefusal(caller.account, caller.rate, options.limiter)) ??
+    contentRefusal(head.fields);
   if (refusal) return sendRefusal(exchange, refusal);
   readBody(exchange, new Create(exchange, options.queue, observer, caller));
 }
 
 /** Refuses a body that is not plain JSON (41500). */
-function refuseContent(fields: Fields): Refusal | undefined {
+function contentRefusal(fields: Fields): Refusal | undefined {
   if (!isJsonInUtf8(fields.get('content-type'))) return notJson;
   return fields.has('content-encoding') ? compressed : undefined;
 }
@@ -78,7 +78,7 @@ const compressed = new Refusal(
 );
 
 /** With the fields of draft-ietf-httpapi-ratelimit-headers-10. */
-export function refuseBeyondRate(account: number, rate: Rate, limiter: RateLimiter) {
+export function rateRefusal(account: number, rate: Rate, limiter: RateLimiter) {
   const waitMs = limiter.tryTake(account, rate);
   if (waitMs === 0) return undefined;
   const waitSeconds = Math.ceil(waitMs / 1_000);

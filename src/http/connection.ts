@@ -135,7 +135,7 @@ export class Connection implements Member {
   }
 
   private begin(head: RequestHead): true {
-    const exchange = this.expect(head);
+    const exchange = this.openExchange(head);
     if (!head.keepsAlive) this.replies.last = exchange;
     exchange.isReceived = head.framing === 0;
     const refusal =
@@ -148,9 +148,9 @@ export class Connection implements Member {
     return true;
   }
 
-  private expect(head: RequestHead | undefined): Exchange {
+  private openExchange(head: RequestHead | undefined): Exchange {
     const exchange = new Exchange(this.replies, head);
-    this.replies.expect(exchange);
+    this.replies.enqueue(exchange);
     this.deadlines.lift();
     this.options.crowd.touch(this);
     return exchange;
@@ -183,7 +183,7 @@ export class Connection implements Member {
 
   private recognize(account: number | undefined): void {
     if (account === undefined) return;
-    if (this.account === undefined) this.options.crowd.recognize(this);
+    if (this.account === undefined) this.options.crowd.leaveStrangers(this);
     this.account = account;
   }
 
@@ -221,7 +221,7 @@ export class Connection implements Member {
   }
 
   private refuse(refusal: Refusal): false {
-    const exchange = this.arriving?.exchange ?? this.expect(undefined);
+    const exchange = this.arriving?.exchange ?? this.openExchange(undefined);
     this.arriving?.release();
     this.arriving = undefined;
     this.reader.drop();

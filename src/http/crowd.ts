@@ -149,11 +149,11 @@ export class Crowd<M extends Member> {
 
   /** A stranger that sends a request goes to the end of the line. */
   touch(member: M): void {
-    if (member.account === undefined) this.recognize(member);
+    if (member.account === undefined) this.leaveStrangers(member);
   }
 
   /** The member carries a request with a valid token for the first time. */
-  recognize(member: M): void {
+  leaveStrangers(member: M): void {
     this.placeStranger(member, 'gone');
     this.heldByStrangers.remove(member);
   }
@@ -176,7 +176,7 @@ export class Crowd<M extends Member> {
   }
 
   private forget(member: M): void {
-    this.recognize(member);
+    this.leaveStrangers(member);
     this.heldByClients.remove(member);
   }
 

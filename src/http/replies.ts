@@ -80,7 +80,7 @@ export class Replies {
   }
 
   /** Puts the reply of a request in line, before there is a reply. */
-  expect(exchange: Exchange): void {
+  enqueue(exchange: Exchange): void {
     // A malformed request gets its refusal beyond the bound, too.
     if (this.inLine.length > 0) this.pipelined.add(1, Number.POSITIVE_INFINITY);
     this.inLine.push(exchange);

@@ -129,15 +129,15 @@ export function createCommitQueue(
   function gather(): void {
     state = 'gathering';
     if (underWay.size > 0) stopGathering = setDeadline(limits.store.gatherMs, commitGathered);
-    else setImmediate(look, 0, 0);
+    else setImmediate(awaitClients, 0, 0);
   }
 
-  function look(seen: number, seenAtMs: number): void {
+  function awaitClients(seen: number, seenAtMs: number): void {
     const nowMs = performance.now();
     const { plants, endMs, pauseMs } = returning;
     const atMs = gathered.length > seen ? nowMs : seenAtMs;
     if (gathered.length >= plants || nowMs > endMs || nowMs - atMs > pauseMs) commitGathered();
-    else setImmediate(look, gathered.length, atMs);
+    else setImmediate(awaitClients, gathered.length, atMs);
   }
 
   function commitGathered(): void {

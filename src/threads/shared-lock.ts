@@ -14,7 +14,7 @@ const threadOf = (ticket: number) => ticket >> threadShift;
  *
  * @returns false if the wait has ended after `ms`
  */
-export async function change(
+export async function untilChanged(
   cells: Int32Array,
   index: number,
   value: number,
@@ -65,7 +65,7 @@ export function sharedLock(cells: Int32Array) {
       for (let value = take(ticket); value !== free; value = take(ticket)) {
         ticket |= waited;
         // The thread that was woken may stand still, too.
-        const isInTime = await change(cells, lockCell, value, limits.service.standstillMs);
+        const isInTime = await untilChanged(cells, lockCell, value, limits.service.standstillMs);
         if (!isInTime && takeFromIdle(ticket, value)) break;
       }
       // A ticket comes again.
@@ -73,7 +73,7 @@ export function sharedLock(cells: Int32Array) {
       return ticket & ~waited;
     },
     /** Until the release, another thread may take the lock if it has waited for long. */
-    idle: (ticket: number) => void Atomics.store(cells, idleCell, ticket),
+    allowTakeover: (ticket: number) => void Atomics.store(cells, idleCell, ticket),
     /** Does nothing if another thread has taken the lock. */
     release(ticket: number): void {
       for (;;) {

@@ -32,7 +32,7 @@ const sharedServer = await shareServer([...oneThread, '--log-level', 'debug'], s
 
 /** The header fields have their own time; test/http/port.test.ts has that of the body. */
 const shortOfAll = await shareServer(
-  [...oneThread, '--commit-timeout', '1s'],
+  [...oneThread, '--commit-timeout', '2s'],
   undefined,
   withLimits({ http: { headersMs: 300, requestMs: 3_600_000 }, store: { queuePlantsMax: 2 } }),
 );

@@ -35,7 +35,7 @@ test('the lock is taken from an owner that is idle and stands still, from no oth
   // Only time shows that a busy owner keeps the lock.
   await delay(3 * limits.service.standstillMs);
   assert.deepEqual(owners, ['first']);
-  lock.idle(first);
+  lock.allowTakeover(first);
   const ticket = await second;
   const third = acquire('third');
   lock.release(first);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Refusal } from '../../src/contract/problems.ts';
-import { refuseBeyondRate } from '../../src/create/create-plant.ts';
+import { rateRefusal } from '../../src/create/create-plant.ts';
 import { limits } from '../../src/limits.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { TableWriter } from '../../src/store/tables/tables.ts';
@@ -119,7 +119,7 @@ test('the two secrets of a rotated token share one bucket, and the secret before
   assert.notEqual(one.id, other.id);
   assert.deepEqual([one.name, one.rate, one.role], [other.name, other.rate, other.role]);
   const refused = [one, other, one, other, one].map(({ account, rate: own = rate }) =>
-    refuseBeyondRate(account, own, limiter),
+    rateRefusal(account, own, limiter),
   );
   const found = refused.map((refusal) => refusal?.problem);
   assert.deepEqual(found, [undefined, undefined, undefined, 'rateLimited', 'rateLimited']);

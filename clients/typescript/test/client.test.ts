@@ -203,9 +203,9 @@ test('a token is asked for before each attempt, and a failure of that is retried
   assert.equal(calls, 2);
 
   const silent = sharedStore({ token: () => new Promise(() => undefined), attemptTimeout: 20 });
-  const error = await errorOf(silent.createPlant(alder, { timeout: 100 }));
+  const error = await errorOf(silent.createPlant(alder, { timeout: 500 }));
   assert.deepEqual([error.name, error.isUnknown], ['GaveUpError', false]);
-  assert.match(error.message, /^plant 1 is not stored: its 100 ms .*; last failure: no token/);
+  assert.match(error.message, /^plant 1 is not stored: its 500 ms .*; last failure: no token/);
 });
 
 test('an attempt without a reply is cut and retried, and then the outcome is unknown', async (t) => {

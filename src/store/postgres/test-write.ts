@@ -5,7 +5,7 @@ import type { NewPlant } from '../../contract/plant.ts';
 import { limits } from '../../limits.ts';
 import { isOfPlants, sqlState } from './errors.ts';
 import { insertOf } from './plant-insert.ts';
-import { constraints, inTransaction, type Query } from './transaction.ts';
+import { checkConstraints, inTransaction, type Query } from './transaction.ts';
 
 /** What a database does with plants, for operators. */
 export interface TestWrite {
@@ -114,7 +114,7 @@ async function tryPlant(query: Query, { id, name, tag }: NewPlant): Promise<Tria
   const nowMs = Date.now();
   const insert = insertOf(query, [{ id, name, tag, createdBy: 0 }], nowMs);
   try {
-    const tried = [insert, constraints, { text: read, values: [id] }];
+    const tried = [insert, checkConstraints, { text: read, values: [id] }];
     const results = await query.attempt(tried, 'ROLLBACK TO');
     const [inserted = [], , [found] = []] = results.map(({ rows }) => rows);
     const sent = [name, tag ?? null, BigInt(nowMs), 0n];

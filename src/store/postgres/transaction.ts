@@ -54,11 +54,11 @@ export function queryOn({ client, settings: { searchPath, isCitus }, demands }: 
 
   /** The server takes a reload of its settings in between two statements. */
   async function send(statements: readonly PgStatement[]): Promise<QueryArrayResult[]> {
-    if (standbys === undefined) return exchange(client, statements);
+    if (standbys === undefined) return roundTrip(client, statements);
     const sent = statements.flatMap((one) =>
-      one.text === settings || one.text === 'COMMIT' ? [one, standbysRead] : [one],
+      one.text === setForTransaction || one.text === 'COMMIT' ? [one, standbysRead] : [one],
     );
-    const results = await exchange(client, sent);
+    const results = await roundTrip(client, sent);
     for (const [index, { rows }] of results.entries())
       if (sent[index] === standbysRead) standbys.push(rows[0]?.[0]);
     return results.filter((_, index) => sent[index] !== standbysRead);
@@ -69,12 +69,12 @@ export function queryOn({ client, settings: { searchPath, isCitus }, demands }: 
     ...statements: readonly PgStatement[]
   ): Promise<QueryArrayResult[]> {
     const values = [path, demands.statementMs, idleMs, demands.acceptsLostCommits];
-    const first = [silent(begin), { ...silent(settings), values }, ...guard];
+    const first = [silent(begin), { ...silent(setForTransaction), values }, ...guard];
     try {
       return (await send([...first, ...statements])).slice(first.length);
     } catch (error) {
       // If this fails, the connection is lost, and the transaction with it.
-      await exchange(client, [silent('ROLLBACK')]).catch(() => undefined);
+      await roundTrip(client, [silent('ROLLBACK')]).catch(() => undefined);
       throw error;
     }
   }
@@ -97,12 +97,12 @@ export function queryOn({ client, settings: { searchPath, isCitus }, demands }: 
   return Object.assign(query, {
     isCitus,
     async attempt(statements: readonly PgStatement[], end = 'RELEASE') {
-      const last = [constraints, silent(`${end} SAVEPOINT attempt`)];
+      const last = [checkConstraints, silent(`${end} SAVEPOINT attempt`)];
       const savepoint = silent('SAVEPOINT attempt');
       try {
-        return (await exchange(client, [savepoint, ...statements, ...last])).slice(1);
+        return (await roundTrip(client, [savepoint, ...statements, ...last])).slice(1);
       } catch (error) {
-        await exchange(client, [silent('ROLLBACK TO SAVEPOINT attempt')]);
+        await roundTrip(client, [silent('ROLLBACK TO SAVEPOINT attempt')]);
         throw error;
       }
     },
@@ -112,7 +112,7 @@ export function queryOn({ client, settings: { searchPath, isCitus }, demands }: 
 }
 
 /** What is deferred until the COMMIT would fail there, with all that the transaction has done. */
-export const constraints = silent('SET CONSTRAINTS ALL IMMEDIATE');
+export const checkConstraints = silent('SET CONSTRAINTS ALL IMMEDIATE');
 
 /** Runs work in a transaction. A failure rolls back. */
 export async function inTransaction<T>(
@@ -170,7 +170,7 @@ export const snapshot: TransactionKind = {
  * not. An error ends no session. Rows that a policy hides are an error. NULL in an array is no text.
  * A server that loses commits in a crash takes no writes.
  */
-const settings = `SELECT WHERE concat(
+const setForTransaction = `SELECT WHERE concat(
   set_config('session_authorization', NULL, true),
   set_config('role', NULL, true),
   set_config('search_path', $1, true),
@@ -204,20 +204,23 @@ function silent(text: string): PgStatement {
 }
 
 /** Sends all statements at once. None runs after one that failed, and the transaction stays. */
-function exchange(client: Client, statements: readonly PgStatement[]): Promise<QueryArrayResult[]> {
+function roundTrip(
+  client: Client,
+  statements: readonly PgStatement[],
+): Promise<QueryArrayResult[]> {
   return new Promise((resolve, reject) => {
     const query = new PgQuery(
       { text: '', rowMode: 'array', types: parsers } as { text: string },
       (error, results: unknown) =>
         error ? reject(error) : resolve([results as QueryArrayResult].flat()),
     );
-    query.submit = (protocol) => send(protocol, statements);
+    query.submit = (protocol) => writeStatements(protocol, statements);
     client.query(query);
   });
 }
 
 /** See protocol-flow.html#PROTOCOL-FLOW-PIPELINING. No statement has a name: a name would stay. */
-function send(protocol: Protocol, statements: readonly PgStatement[]): void {
+function writeStatements(protocol: Protocol, statements: readonly PgStatement[]): void {
   const { stream } = protocol;
   stream.cork();
   for (const { text, values = [], isSilent } of statements) {

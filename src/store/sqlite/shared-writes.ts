@@ -1,6 +1,6 @@
 import { limits } from '../../limits.ts';
 import { sizeText } from '../../quantity-text.ts';
-import { change, sharedLock } from '../../threads/shared-lock.ts';
+import { sharedLock, untilChanged } from '../../threads/shared-lock.ts';
 import { StoreError } from '../errors.ts';
 import { noteFailedSyncs, type Part } from './failed-sync.ts';
 
@@ -97,7 +97,7 @@ export function sharedWritesIn(memory: SharedArrayBuffer) {
       const isSynced = () => ((Atomics.load(cells, syncedCell) - commit) | 0) >= 0;
       const seen = Atomics.load(cells, newsCell);
       if (!isSynced() && !failure())
-        await change(cells, newsCell, seen, limits.service.standstillMs);
+        await untilChanged(cells, newsCell, seen, limits.service.standstillMs);
       const failed = failure();
       if (failed && !isSynced()) throw failed;
       return isSynced();
@@ -105,10 +105,10 @@ export function sharedWritesIn(memory: SharedArrayBuffer) {
     fail,
     /** Fails the store, and leaves a note: if that fails, again until `noted` resolves. */
     failSync(error: StoreError, path: string, failed: readonly Part[]): void {
-      if (!canNote(path, failed)) {
+      if (!tryNote(path, failed)) {
         Atomics.store(cells, unnotedCell, 1);
         const again = setInterval(() => {
-          if (!canNote(path, failed)) return;
+          if (!tryNote(path, failed)) return;
           clearInterval(again);
           Atomics.store(cells, unnotedCell, 0);
           Atomics.notify(cells, unnotedCell);
@@ -119,7 +119,8 @@ export function sharedWritesIn(memory: SharedArrayBuffer) {
     isNoted: () => Atomics.load(cells, unnotedCell) === 0,
     /** Resolves when no note of a failed sync has still to be left. */
     async noted(): Promise<void> {
-      while (Atomics.load(cells, unnotedCell) === 1) await change(cells, unnotedCell, 1, forever);
+      while (Atomics.load(cells, unnotedCell) === 1)
+        await untilChanged(cells, unnotedCell, 1, forever);
     },
     areFilesGone: () => Atomics.load(cells, goneCell) === 1,
     /** Resolves with the reason of the failure, on a thread with an event loop. */
@@ -135,7 +136,7 @@ export function sharedWritesIn(memory: SharedArrayBuffer) {
     },
     /** Resolves when there is work for the thread of the store. */
     async work(): Promise<void> {
-      await change(cells, dueCell, 0, forever);
+      await untilChanged(cells, dueCell, 0, forever);
       Atomics.store(cells, dueCell, 0);
       Atomics.store(cells, writtenCell, 0);
     },
@@ -145,7 +146,7 @@ export function sharedWritesIn(memory: SharedArrayBuffer) {
   };
 }
 
-function canNote(path: string, failed: readonly Part[]): boolean {
+function tryNote(path: string, failed: readonly Part[]): boolean {
   try {
     noteFailedSyncs(path, failed);
     return true;

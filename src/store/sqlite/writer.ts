@@ -70,7 +70,7 @@ export function openWriter(
         return change();
       });
       const commit = shared.numberCommit();
-      shared.lock.idle(ticket);
+      shared.lock.allowTakeover(ticket);
       if (shared.isLast()) await sync(untilMs);
       return { result, commit };
     } catch (cause) {

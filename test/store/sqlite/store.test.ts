@@ -248,7 +248,7 @@ test('sqlite: no thread writes before the end of a sync, which may fail', async 
   const shared = sharedWritesIn(store.share(new Worker('', { eval: true })).memory);
   const failure = new StoreError('fatal', 'the sync of the WAL has failed');
   const ticket = await shared.acquire();
-  shared.lock.idle(ticket);
+  shared.lock.allowTakeover(ticket);
   const refused = assert.rejects(store.createPlants([alder]), failure);
   await new Promise(setImmediate);
 
@@ -261,7 +261,7 @@ test('sqlite: no thread writes before the end of a sync, which may fail', async 
 
 for (const [what, call, isHeld] of [
   ['waits for the lock', 'void shared.acquire()', true],
-  ['syncs', 'shared.lock.idle(await shared.acquire())', false],
+  ['syncs', 'shared.lock.allowTakeover(await shared.acquire())', false],
 ] as const) {
   test(`sqlite: a thread that ${what} and stands still holds up no other thread`, {
     timeout: 30_000,
