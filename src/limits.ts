@@ -367,9 +367,7 @@ export const limits = {
     killAfterMax: 10_000,
     /** No load takes more than this fraction (1/n) of the time. */
     livesMin: 5,
-    /** Plants in one store of `prove`, some 150 MiB. It then begins a new store. */
-    plantsMax: 1_000_000,
-    /** Less free space is an error: the WAL takes half of it before a checkpoint. */
+    /** Less free space is an error: a disk that is full during the proof proves nothing. */
     freeBytesMin: 512 * MiB,
     syncMs: second,
     /** No drive syncs faster, unless its cache survives a power loss. */

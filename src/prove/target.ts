@@ -1,4 +1,4 @@
-import { mkdtempDisposableSync, rmSync } from 'node:fs';
+import { mkdtempDisposableSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { CommandError } from '../cli/command.ts';
 import {
@@ -19,7 +19,7 @@ import {
 import { fdatasyncTimesMs, percentile } from './fdatasync.ts';
 import type { ProofOptions } from './proof.ts';
 
-/** The disk or database under test, with the scratch stores. Disposal removes everything. */
+/** The disk or database under test, with the scratch store. Disposal removes everything. */
 export interface Target extends Pick<ProofOptions, 'makeStore'>, Disposable {
   readonly lines: readonly string[];
   /** A warning: the reason why the proof is worth less. */
@@ -28,7 +28,7 @@ export interface Target extends Pick<ProofOptions, 'makeStore'>, Disposable {
   /** Lines of the report: what the proof does not cover. */
   readonly unproved: readonly string[];
   readonly doctor: string;
-  /** Statements that remove the scratch schemas that could not be removed. */
+  /** Statements that remove the scratch schema, if it could not be removed. */
   readonly left: readonly string[];
 }
 
@@ -47,13 +47,10 @@ function openFileTarget(location: SqliteLocation): Target {
   const syncs = fdatasyncTimesMs(join(scratch.path, 'fdatasync'), limits.prove.syncMs);
   const [p50, p99] = [percentile(syncs, 0.5), percentile(syncs, 0.99)];
   return {
-    async makeStore(name) {
-      const folder = join(scratch.path, name);
-      return {
-        location: fileLocation(join(folder, 'plants.db')),
-        [Symbol.asyncDispose]: async () => rmSync(folder, { recursive: true, force: true }),
-      };
-    },
+    makeStore: async () => ({
+      location: fileLocation(join(scratch.path, 'plants.db')),
+      async [Symbol.asyncDispose]() {},
+    }),
     lines: [
       `disk      ${type?.name ?? 'of an unknown type'}, fdatasync p50 ${p50.toFixed(3)} ` +
         `ms, p99 ${p99.toFixed(3)} ms`,

@@ -47,11 +47,11 @@ export function* countPlantsAfter(
   plantsMax: number,
   match: readonly Condition[],
 ): Steps<CountedMatches> {
-  const [row] = yield* rowsOf<[plants: bigint, lookedAt: bigint, last: bigint | null]>(sql`
-    SELECT count(*) FILTER (WHERE ${allOf(match)}), count(*), max(id) FROM (SELECT * FROM plants
+  const [row] = yield* rowsOf<[plants: bigint, last: bigint | null]>(sql`
+    SELECT count(*) FILTER (WHERE ${allOf(match)}), max(id) FROM (SELECT * FROM plants
       WHERE ${allOf([idAfter(after)])} ORDER BY id LIMIT ${plantsMax}) AS plants`);
-  const [plants = 0n, lookedAt = 0n, last] = row ?? [];
-  return { plants: Number(plants), lookedAt: Number(lookedAt), next: last ?? undefined };
+  const [plants = 0n, last] = row ?? [];
+  return { plants: Number(plants), next: last ?? undefined };
 }
 
 /** Rows are arrays, and whole numbers are bigints. */

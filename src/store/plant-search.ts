@@ -143,13 +143,12 @@ export function searchesIn({ windowAfter, windowBefore, countAfter, countAll }: 
 
   async function countMatches({ after, budgetMs, ...match }: MatchCount): Promise<CountedMatches> {
     const pace = openPace(budgetMs);
-    let [plants, lookedAt] = [0, 0];
+    let plants = 0;
     for (let next = after; ; ) {
       const window = await countAfter(next, pace.plantsMax(), match);
       plants += window.plants;
-      lookedAt += window.lookedAt;
       next = window.next;
-      if (next === undefined || pace.isOver()) return { plants, lookedAt, next };
+      if (next === undefined || pace.isOver()) return { plants, next };
     }
   }
 

@@ -66,8 +66,6 @@ export type MatchCount = Omit<PlantFilter, 'limit'> & Pick<PlantSearch, 'budgetM
 
 export interface CountedMatches {
   readonly plants: number;
-  /** How many plants the count has looked at, matching or not. */
-  readonly lookedAt: number;
   /** The id after which the count goes on; undefined at the end of the store. */
   readonly next: bigint | undefined;
 }
