@@ -6,6 +6,7 @@ import {
   decodeProtectedHeader,
   errors,
   type JSONWebKeySet,
+  type JWK,
 } from 'jose';
 import { limits } from '../../limits.ts';
 import { openRefresh } from '../refresh.ts';
@@ -37,7 +38,7 @@ export function openIssuerKeys(issuer: string, log: KeysLog) {
         known = {
           jwks,
           version: (known?.version ?? 0) + 1,
-          check: signatureCheck(createLocalJWKSet(jwks)),
+          check: signatureCheck(createLocalJWKSet(withBothNames(jwks))),
         };
       readAtMs = Date.now();
       if (refresh.fault() !== undefined)
@@ -64,6 +65,12 @@ export function openIssuerKeys(issuer: string, log: KeysLog) {
     readAtMs: () => readAtMs,
     [Symbol.dispose]: refresh[Symbol.dispose],
   };
+}
+
+/** `Ed25519` is the newer name of `EdDSA` with this curve (RFC 9864 §2.2), and jose compares names. */
+function withBothNames({ keys }: JSONWebKeySet): JSONWebKeySet {
+  const withoutName = ({ alg, ...key }: JWK): JWK => key;
+  return { keys: keys.map((key) => (key?.crv === 'Ed25519' ? withoutName(key) : key)) };
 }
 
 /** No key comes from a token: `jwk`, `jku`, `x5c` and `x5u` are ignored (RFC 8725 §3.10). */
