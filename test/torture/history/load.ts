@@ -30,8 +30,11 @@ export interface Load {
   acknowledged(plants: number, nodes?: readonly RunningServer[]): Promise<void>;
   /** Resolves when every client of the node has had `requests` further replies with 503. */
   refused(requests: number, node: RunningServer): Promise<void>;
-  /** Resolves when every client of a running node has had `replies` in a row without a 503. */
-  inService(replies: number): Promise<void>;
+  /**
+   * Resolves when every client of a running node has had `replies` in a row without a 503, with the
+   * time at which the last of these rows began.
+   */
+  inService(replies: number): Promise<number>;
   /** What was seen since the last call. */
   seen(): Seen;
   /**
@@ -48,6 +51,8 @@ interface Lane {
   refused: number;
   /** Replies since the last 503 or lost connection. */
   inRow: number;
+  /** When the first of them came. */
+  rowSinceMs: number;
   /** When the request under way was sent. */
   sentMs: number;
 }
@@ -82,7 +87,7 @@ export function startLoad({ folder, seed, lanesPerNode, pauseMs }: LoadOptions):
   let isOver = false;
 
   function startLane(node: RunningServer): Promise<void> {
-    const lane = { node, acknowledged: 0, refused: 0, inRow: 0, sentMs: 0 };
+    const lane = { node, acknowledged: 0, refused: 0, inRow: 0, rowSinceMs: 0, sentMs: 0 };
     lanes.push(lane);
     const isLaneOver = () => isOver || hasEnded(lane);
     const client = {
@@ -149,9 +154,11 @@ export function startLoad({ folder, seed, lanesPerNode, pauseMs }: LoadOptions):
       ),
     refused: (requests, node) =>
       untilEach((lane, before) => lane.node !== node || lane.refused >= before.refused + requests),
-    inService(replies) {
+    async inService(replies) {
       for (const lane of lanes) lane.inRow = 0;
-      return untilEach((lane) => lane.inRow >= replies);
+      await untilEach((lane) => lane.inRow >= replies);
+      const left = lanes.filter((lane) => !hasEnded(lane));
+      return Math.max(...left.map(({ rowSinceMs }) => rowSinceMs));
     },
     seen() {
       const taken = seen;
@@ -181,4 +188,5 @@ function note(lane: Lane, status: number | undefined): void {
   if (status === 200) lane.acknowledged += 1;
   if (status === 503) lane.refused += 1;
   lane.inRow = status === undefined || status === 503 ? 0 : lane.inRow + 1;
+  if (lane.inRow === 1) lane.rowSinceMs = performance.now();
 }

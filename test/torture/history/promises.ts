@@ -38,8 +38,7 @@ export async function accountOf(
   const before = load.seen();
   await fault();
   const backAtMs = performance.now();
-  await load.inService(repliesInRow);
-  const recoveryMs = performance.now() - backAtMs;
+  const recoveryMs = (await load.inService(repliesInRow)) - backAtMs;
   const during = load.seen();
   await load.acknowledged(10);
   delay.disable();
