@@ -9,7 +9,7 @@ import { registerHooks } from 'node:module';
 /** By the end of a file's address: what is in the place of a text there. */
 const changes: Readonly<Record<string, readonly [text: string, changed: string]>> = {
   'src/store/schema-version.ts': ['schemaVersion = 11', 'schemaVersion = 12'],
-  'src/store/postgres/schema.ts': ["'2.0.0': 10 }", "'2.0.0': 10, '2.1.0': 11 }"],
+  'src/store/postgres/schema.ts': ["'2.0.0': 10 }", "'2.0.0': 10, '3.0.0': 11 }"],
   'src/store/postgres/upgrade.ts': [
     'await query(addIdentity);',
     "await query('ALTER TABLE plants ADD COLUMN note text');",
