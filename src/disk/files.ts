@@ -198,14 +198,12 @@ export function withoutLinks(path: string, linksLeft = 40): string {
 
 /** Whether two paths name one file, by symbolic or hard links too. The file need not exist. */
 export function isSameFile(one: string, other: string): boolean {
-  const identity = identityOf(one);
-  return identity === undefined
-    ? withoutLinks(one) === withoutLinks(other)
-    : identity === identityOf(other);
+  const inode = inodeOf(one);
+  return inode === undefined ? withoutLinks(one) === withoutLinks(other) : inode === inodeOf(other);
 }
 
 /** Device and inode, as text: on Windows both exceed the safe integers. */
-export function identityOf(path: string): string | undefined {
+export function inodeOf(path: string): string | undefined {
   const stats = statSync(path, { bigint: true, throwIfNoEntry: false });
   return stats && `${stats.dev}:${stats.ino}`;
 }

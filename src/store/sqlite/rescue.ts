@@ -10,7 +10,7 @@ import {
 import { dirname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { shortOfSpace } from '../../disk/file-system.ts';
-import { compactTime, createFileDurably, identityOf, removeFileDurably } from '../../disk/files.ts';
+import { compactTime, createFileDurably, inodeOf, removeFileDurably } from '../../disk/files.ts';
 import { limits } from '../../limits.ts';
 import { intervalText } from '../../quantity-text.ts';
 import { shellQuoted } from '../command-text.ts';
@@ -25,8 +25,8 @@ export interface OpenFiles {
   /** Descriptors, which hold for all threads. */
   readonly store: number;
   readonly wal: number;
-  readonly identity: string | undefined;
-  readonly walIdentity: string | undefined;
+  readonly inode: string | undefined;
+  readonly walInode: string | undefined;
   readonly device: number | undefined;
 }
 
@@ -38,8 +38,8 @@ export function openFiles(db: DatabaseSync): OpenFiles {
     path,
     store: openSync(path, 'r+'),
     wal: openSync(walPath, 'r'),
-    identity: identityOf(path),
-    walIdentity: identityOf(walPath),
+    inode: inodeOf(path),
+    walInode: inodeOf(walPath),
     device: deviceOf(dirname(path)),
   };
 }
@@ -52,14 +52,14 @@ export function openFiles(db: DatabaseSync): OpenFiles {
  * @returns where the plants are, or why they could not be saved
  */
 export function rescue(files: OpenFiles, db?: DatabaseSync): string {
-  const { path, store, wal, identity, walIdentity, device } = files;
+  const { path, store, wal, inode, walInode, device } = files;
   const walPath = `${path}-wal`;
   const folder = dirname(path);
   const isWhole = `the store at ${path} is whole again`;
 
   /** An empty WAL is what a program leaves that has only looked into the store. */
   function lacksWal(): boolean {
-    if (identityOf(path) !== identity) return false;
+    if (inodeOf(path) !== inode) return false;
     return !statSync(walPath, { throwIfNoEntry: false })?.size;
   }
 
@@ -71,8 +71,8 @@ export function rescue(files: OpenFiles, db?: DatabaseSync): string {
    * they are: another process may have made a new `-shm`, and have written to them since.
    */
   function putWalBack(deadlineMs: number): boolean {
-    if (identityOf(path) !== identity) return false;
-    if (identityOf(walPath) === walIdentity) return true;
+    if (inodeOf(path) !== inode) return false;
+    if (inodeOf(walPath) === walInode) return true;
     if (lacksWal()) rmSync(walPath, { force: true });
     return copyTo(walPath, wal, deadlineMs);
   }
@@ -96,10 +96,9 @@ export function rescue(files: OpenFiles, db?: DatabaseSync): string {
       for (const file of [pair, `${pair}-wal`]) rmSync(file, { force: true });
       throw error;
     }
-    const there = identityOf(path);
+    const there = inodeOf(path);
     // SQLite would take the WAL for a part of the file that is there now.
-    if (there && there !== identity && identityOf(walPath) === walIdentity)
-      removeFileDurably(walPath);
+    if (there && there !== inode && inodeOf(walPath) === walInode) removeFileDurably(walPath);
     const [from, to] = [pair, path].map((file) => shellQuoted(`sqlite:${file}`));
     return (
       `every stored plant is in ${pair} and ${pair}-wal; make a store of both with ` +

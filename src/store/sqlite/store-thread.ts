@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { parentPort, workerData } from 'node:worker_threads';
-import { identityOf } from '../../disk/files.ts';
+import { inodeOf } from '../../disk/files.ts';
 import { answerCalls } from '../../threads/calls.ts';
 import { measuresIn, record, secondsBounds, writerLayout } from '../../threads/measures.ts';
 import { prepareCheckpoints } from './checkpoints.ts';
@@ -51,7 +51,7 @@ if (shared.areFilesGone()) {
 
 function areFilesGone(): boolean {
   try {
-    return identityOf(files.path) !== files.identity;
+    return inodeOf(files.path) !== files.inode;
   } catch {
     // A disk that fails has not lost the file.
     return false;

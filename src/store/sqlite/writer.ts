@@ -1,7 +1,7 @@
 import { closeSync, openSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import { setTimeout as delay } from 'node:timers/promises';
-import { identityOf } from '../../disk/files.ts';
+import { inodeOf } from '../../disk/files.ts';
 import { StoreError } from '../errors.ts';
 import { triggerFailure } from './database.ts';
 import { storeError } from './errors.ts';
@@ -130,7 +130,7 @@ export function watchFiles(path: string, db: DatabaseSync, shared: SharedWrites)
   const files = [seenNow(path), seenNow(`${db.location()}-wal`), index];
   function look(seen: typeof files): StoreError | undefined {
     try {
-      if (seen.some(({ file, identity }) => identityOf(file) !== identity))
+      if (seen.some(({ file, inode }) => inodeOf(file) !== inode))
         shared.fail(filesGone(path), true);
     } catch (cause) {
       const reason = (cause as Error).message;
@@ -141,7 +141,7 @@ export function watchFiles(path: string, db: DatabaseSync, shared: SharedWrites)
   return { faultOfIndex: () => look([index]), faultOfStore: () => look(files) };
 }
 
-const seenNow = (file: string) => ({ file, identity: identityOf(file) });
+const seenNow = (file: string) => ({ file, inode: inodeOf(file) });
 
 export function filesGone(path: string): StoreError {
   const replaced = `the files of the store at ${path} have been removed or replaced`;
