@@ -387,7 +387,7 @@ export const limits = {
     leftoverMs: 24 * 3_600 * second,
   },
 
-  jobs: {
+  schedule: {
     /** Shortest and longest time between two looks at what is due. */
     restMs: second,
     lookMs: 60 * second,

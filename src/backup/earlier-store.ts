@@ -11,7 +11,7 @@ import { placeOf } from './origin.ts';
 import { type BackupInSeries, listBackups } from './series.ts';
 
 /** Called where there is no store. @throws CommandError if none is to be made */
-export async function demandNewStore({
+export async function prepareNewStore({
   store,
   'new-store': choice,
   'backup-to': backups,

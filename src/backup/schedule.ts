@@ -34,7 +34,7 @@ export type ServiceBackups = ReturnType<typeof openBackups>;
  * with a lower priority than the service.
  *
  * A backup is due when the last one, which the store remembers, is long enough ago: so backups by
- * other processes count, too. After a failure, the next try comes after `limits.jobs.retryMs`. A
+ * other processes count, too. After a failure, the next try comes after `limits.schedule.retryMs`. A
  * backup in the future puts nothing off: the clock was ahead then, or is behind now.
  *
  * @param store of the running service
@@ -94,7 +94,7 @@ export function openBackups(
     const past = (atMs: number) => (atMs > now() ? 0 : atMs);
     const ranMs = past(last === null ? 0 : Date.parse(last.ranAt));
     const isFailed = last?.fault && ranMs > past(madeMs);
-    const pauseMs = isFailed ? Math.min(limits.jobs.retryMs, everyMs) : everyMs;
+    const pauseMs = isFailed ? Math.min(limits.schedule.retryMs, everyMs) : everyMs;
     return Math.max(now(), Math.max(past(madeMs), ranMs) + pauseMs);
   }
 
@@ -120,7 +120,7 @@ export function openBackups(
           'backup is made now',
       );
     await begin(null);
-    return limits.jobs.restMs;
+    return limits.schedule.restMs;
   }
 
   function wait(ms: number): void {
@@ -130,9 +130,9 @@ export function openBackups(
         // While the store cannot be read, no backup can be made.
         if (!(error instanceof StoreError))
           log.error({ err: error }, 'the schedule of backups has failed');
-        return limits.jobs.lookMs;
+        return limits.schedule.lookMs;
       });
-      wait(Math.min(limits.jobs.lookMs, nextMs));
+      wait(Math.min(limits.schedule.lookMs, nextMs));
     }, ms).unref();
   }
 
@@ -170,7 +170,7 @@ export function openBackups(
   return {
     desk,
     /** Begins to make backups at regular times. */
-    start: () => wait(limits.jobs.restMs),
+    start: () => wait(limits.schedule.restMs),
     async [Symbol.asyncDispose]() {
       isStopping = true;
       clearTimeout(timer);

@@ -51,7 +51,7 @@ export const serve = command({
     let readAgain = () => {};
     terminal.onHangup(() => readAgain());
     const supervisor = systemd(terminal.env, process.pid);
-    using starting = supervisor.isStarting();
+    using starting = supervisor.reportStarting();
     await demandStore(values, log);
     await prepareStore(store, log, terminal);
     const backups = await backupsOf(values, () => service.store, terminal, log);
@@ -82,7 +82,7 @@ export const serve = command({
     if (service.store.isNew && values['new-store'] === 'yes')
       await service.store.noteDecision(Date.now());
     backups?.start();
-    supervisor.isReady();
+    supervisor.reportReady();
     supervisor.watch(service.respond);
     const failure = service.failed.then((message) => ({ failure: message }));
     const reason = await Promise.race([signal, failure]);
@@ -103,7 +103,7 @@ async function stop(
   supervisor: Systemd,
 ): Promise<number> {
   const failed = 'failure' in reason;
-  supervisor.isStopping();
+  supervisor.reportStopping();
   await service.close(failed ? limits.http.lingerMs : limits.service.drainMs, () => {
     if (failed) log.fatal(reason, 'the service cannot go on; stopping');
     else log.info(reason, 'stopping');
@@ -174,8 +174,8 @@ async function demandStore(values: ServeValues, log: Log): Promise<void> {
     if (choice === 'yes') log.warn({}, says);
     return;
   }
-  const { demandNewStore } = await import('../backup/earlier-store.ts');
-  await demandNewStore(values);
+  const { prepareNewStore } = await import('../backup/earlier-store.ts');
+  await prepareNewStore(values);
 }
 
 /** Most services load no code for backups. */

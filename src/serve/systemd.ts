@@ -16,14 +16,14 @@ export function systemd(env: Environment, pid: number) {
   };
   return {
     /** Asks for more time, again and again, until the disposal: an upgrade or a repair takes long. */
-    isStarting(): Disposable {
+    reportStarting(): Disposable {
       const ask = () => report(`EXTEND_TIMEOUT_USEC=${3_000 * limits.service.startSignMs}`);
       const asking = setInterval(ask, limits.service.startSignMs);
       ask();
       return { [Symbol.dispose]: () => clearInterval(asking) };
     },
-    isReady: () => report('READY=1'),
-    isStopping: () => report('STOPPING=1'),
+    reportReady: () => report('READY=1'),
+    reportStopping: () => report('STOPPING=1'),
     /**
      * Reports a sign of life three times in each `WatchdogSec=`, as long as `prove` resolves.
      * systemd kills a service whose signs of life stay away, and starts the service again.

@@ -126,9 +126,9 @@ test('a backup is due by the last one that the store knows, unless that is in th
   assert.equal(backups.desk.backUp('alice')?.operator, 'alice');
   while ((await backups.desk.show()).last === null) await pause();
   assert.deepEqual(logged, ['a backup has failed']);
-  assert.equal(await dueInMs(), limits.jobs.retryMs, 'after a failure');
+  assert.equal(await dueInMs(), limits.schedule.retryMs, 'after a failure');
   await record(nowMs - 1);
-  assert.equal(await dueInMs(), limits.jobs.retryMs, 'after a failure that is newer');
+  assert.equal(await dueInMs(), limits.schedule.retryMs, 'after a failure that is newer');
   await record(nowMs + 1);
   nowMs += 1;
   assert.equal(await dueInMs(), hourMs, 'after a backup that is newer than a failure');

@@ -37,7 +37,7 @@ export function openForWriting(path: string, mayMake: boolean) {
       // the same mode.
       makeFile(path);
     }
-    const { demandClosed } = demandSynced(path);
+    const { syncAfterClose } = demandSynced(path);
     const db = new DatabaseSync(path, { timeout: openMs });
     const version = schemaVersionOf(db, path);
     if (version === 0 && !mayMake) throw noStore(path);
@@ -58,7 +58,7 @@ export function openForWriting(path: string, mayMake: boolean) {
     checkpointAtStart(db);
     prepareWrites(db);
     makeSyncNotes(path);
-    return { db, isNew, demandClosed };
+    return { db, isNew, syncAfterClose };
   });
 }
 

@@ -42,7 +42,7 @@ export function demandSynced(path: string, mayBeCrash = false) {
   return {
     isRepaired: failed.size > 0 || lacked > 0,
     /** Call it after the last close: SQLite then checkpoints silently. @throws StoreError */
-    async demandClosed(): Promise<void> {
+    async syncAfterClose(): Promise<void> {
       if (store === undefined) return;
       await syncPart('store', store).catch((error) => {
         noteFailedSyncs(path, ['store']);

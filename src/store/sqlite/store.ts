@@ -42,7 +42,7 @@ export async function openSqliteStore(
 ): Promise<SharedStore> {
   const memory = sharedWritesMemory();
   const { writers, share } = openShares(memory);
-  const { db, isNew, demandClosed } = openForWriting(path, mayMake);
+  const { db, isNew, syncAfterClose } = openForWriting(path, mayMake);
   const shared = sharedWritesIn(memory);
   /** Where a store is saved whose files are gone, or why the thread has ended. */
   const threadSays = Promise.withResolvers<string>();
@@ -98,7 +98,7 @@ export async function openSqliteStore(
     }
     // Last: its connection checkpoints, and removes the WAL.
     await thread?.terminate();
-    await demandClosed().catch((error) => {
+    await syncAfterClose().catch((error) => {
       if (thread === undefined) throw error;
       threadSays.resolve(error.message);
     });

@@ -37,14 +37,14 @@ export function upgradeSqlite(path: string): Promise<void> {
 }
 
 async function openedOnce<T>(path: string, work: (db: DatabaseSync) => T): Promise<T> {
-  const { result, demandClosed } = opening(path, () => {
-    const { demandClosed } = demandSynced(path);
+  const { result, syncAfterClose } = opening(path, () => {
+    const { syncAfterClose } = demandSynced(path);
     using db = new DatabaseSync(path, { timeout: openMs });
     // The last connection checkpoints when it closes.
     setDurability(db);
-    return { result: work(db), demandClosed };
+    return { result: work(db), syncAfterClose };
   });
-  await demandClosed();
+  await syncAfterClose();
   return result;
 }
 

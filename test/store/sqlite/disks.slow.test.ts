@@ -153,7 +153,7 @@ test('while the drive of a certificate and of the backups does not answer, opera
     ],
     withLimits({
       ...{ tls: { readAgainMs: 100 }, ops: { storeFiguresMs: 20, backupsMs: 20 } },
-      jobs: { restMs: 100, lookMs: 100 },
+      schedule: { restMs: 100, lookMs: 100 },
     }),
   );
   const statusOf = async (url: string, body?: object) => {
