@@ -171,8 +171,9 @@ test('while the drive of a certificate and of the backups does not answer, opera
     /as it is: the disk of .*own.crt, or of its key, does not/.test(log),
   );
   const tasks = `/proc/${server.child.pid}/task`;
+  // For a reply of the drive, or for a page that the drive is to read.
   const waiting = (task: string) =>
-    /^fuse_|request_wait/.test(readFileSync(`${tasks}/${task}/wchan`, 'utf8'));
+    /^fuse_|request_wait|folio_wait/.test(readFileSync(`${tasks}/${task}/wchan`, 'utf8'));
   const stalled = async () => {
     await statusOf(`${server.opsUrl}metrics`);
     return readdirSync(tasks).filter(waiting).length;
