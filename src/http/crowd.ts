@@ -152,7 +152,7 @@ export class Crowd<M extends Member> {
     if (member.account === undefined) this.leaveStrangers(member);
   }
 
-  /** The member carries a request with a valid token for the first time. */
+  /** At the first request with a valid token, for good; at other requests, until `update`. */
   leaveStrangers(member: M): void {
     this.placeStranger(member, 'gone');
     this.heldByStrangers.remove(member);

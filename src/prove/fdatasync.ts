@@ -1,7 +1,8 @@
 import { closeSync, fdatasyncSync, fsyncSync, openSync, rmSync, writeSync } from 'node:fs';
+import { limits } from '../limits.ts';
 
 const fileBytes = 4 * 1024 * 1024;
-const pageBytes = 4096;
+const { pageBytes } = limits.sqlite;
 
 /**
  * Measures fdatasync, each after a write of one page, in blocks that are allocated before: the

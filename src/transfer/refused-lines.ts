@@ -25,7 +25,7 @@ import type { RefusedRecord } from './import-plants.ts';
  */
 export function openRefusedLines(file: string) {
   const path = `${isFileOnDisk(file) ? file : nameForPipe()}.refused.ndjson`;
-  demandOther(path);
+  demandRefusedLines(path);
   const unfinished = `${path}.unfinished-${randomBytes(4).toString('hex')}`;
   let descriptor: number | undefined;
   return {
@@ -73,7 +73,7 @@ function isFileOnDisk(file: string): boolean {
 const lineStart = '{"line":';
 
 /** Other users can make links. A file of refused records starts with `lineStart`. */
-function demandOther(path: string): void {
+function demandRefusedLines(path: string): void {
   const stats = lstatSync(path, { throwIfNoEntry: false });
   if (stats === undefined) return;
   const flags = forReading | (constants.O_NOFOLLOW ?? 0);

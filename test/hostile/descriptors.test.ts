@@ -37,7 +37,9 @@ test('with 64 file descriptors and more clients than that, some are served, and 
     assert(share < 0.5, `it takes ${share.toFixed(2)} of a core for nothing`);
 
     for (const { socket } of [...crowd, ...late]) socket.destroy();
+    const freed = performance.now();
     await untilServed(server.port, t);
+    assert(performance.now() - freed < 1_000, 'it takes a second to serve again');
   }
   assert.equal(await server.stop(), 0);
 });

@@ -97,14 +97,10 @@ test('every asymmetric algorithm is accepted', async () => {
   provider.rotate(key, ...keys);
   for (const one of keys)
     assert.equal((await send(await forge(one, claimsOf(provider)))).status, 200, one.alg);
-  // The two names of one algorithm.
-  for (const [kid, alg] of [
-    ['Ed25519', 'EdDSA'],
-    ['EdDSA', 'Ed25519'],
-  ] as const) {
-    const named = { ...(keys.find((one) => one.kid === kid) as (typeof keys)[number]), alg };
-    assert.equal((await send(await forge(named, claimsOf(provider)))).status, 200, alg);
-  }
+  // Two names of one algorithm.
+  for (const one of keys.filter(({ crv }) => crv === 'Ed25519'))
+    for (const alg of ['EdDSA', 'Ed25519'])
+      assert.equal((await send(await forge({ ...one, alg }, claimsOf(provider)))).status, 200, alg);
   provider.rotate(key);
 });
 

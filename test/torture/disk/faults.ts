@@ -160,9 +160,8 @@ function brokenDemands(fault: Fault, outcomes: readonly string[], ended: Ended):
  */
 function changesAfterFault(events: readonly TraceEvent[]): string[] {
   const after = events.slice(events.findIndex(({ what }) => what === 'fault') + 1);
-  const isOther = ({ path }: { path: string }) =>
-    path.endsWith('-wal') !== hitBy(events)?.endsWith('-wal');
-  let isSeen = hitBy(events)?.endsWith('-wal');
+  const isWalHit = hitBy(events)?.endsWith('-wal');
+  let isSeen = isWalHit;
   let endingBeside = 2;
   return after.flatMap((event) => {
     const isChange =
@@ -173,7 +172,7 @@ function changesAfterFault(events: readonly TraceEvent[]): string[] {
     if (!isChange) return [];
     if (event.path === 'store/plants.db-sync') isSeen = true;
     if (!/^store\/plants\.db(-wal)?$/.test(event.path)) return [];
-    const isBeside = endingBeside > 0 && isOther(event);
+    const isBeside = endingBeside > 0 && event.path.endsWith('-wal') !== isWalHit;
     if (isBeside && isSeen && event.what === 'synced') endingBeside -= 1;
     return isBeside ? [] : [`${event.what} ${event.path}`];
   });
