@@ -24,6 +24,11 @@ const times = scale({
     stuck: 1_000,
   },
 });
+/**
+ * Beyond this, strangers of one network, which all crowds are here, give way to each other. In the
+ * short form they come at once; that bound has tests of its own (shares.test.ts).
+ */
+const strangersBytesMax = scale({ short: 2 ** 30, long: limits.http.strangersBytesMax });
 /** For what a busy machine adds to a time that is stated. */
 const slackMs = scale({ short: 10_000, long: 15_000 });
 
@@ -129,7 +134,6 @@ const crowds: readonly Crowd[] = [
   },
   {
     what: 'one request, and then nothing for as long as it stays open',
-    // With 200, one thread might have more replies for strangers than may wait to be read.
     count: scale({ short: 100, long: 10_000 }),
     async misbehave(_t, members) {
       for (const { socket } of members)
@@ -144,6 +148,7 @@ async function start(t: TestContext): Promise<RunningServer> {
   const http = {
     requestMs: times.request,
     headersMs: Math.min(times.request, limits.http.headersMs),
+    strangersBytesMax,
   };
   const args = ['--commit-timeout', `${times.commit}ms`];
   return startServer(t, await storePath(t), args, withLimits({ http }));
