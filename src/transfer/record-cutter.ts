@@ -37,6 +37,8 @@ export function createRecordCutter(ends: RecordEnds, bytesMax: number) {
   let begunBytes = 0;
 
   function begin(part: Buffer): void {
+    // An empty part would keep the memory of its chunk.
+    if (part.length === 0) return;
     if (begunBytes <= bytesMax) begun.push(part);
     begunBytes += part.length;
   }

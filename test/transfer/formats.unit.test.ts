@@ -7,6 +7,7 @@ import { problems, Refusal } from '../../src/contract/problems.ts';
 import type { Entry, Format } from '../../src/transfer/format.ts';
 import { type FormatName, formats } from '../../src/transfer/formats.ts';
 import { storableCharacter } from '../contract/json-text.ts';
+import { heapBytes } from '../helpers/heap.ts';
 
 function entriesOf(
   format: Format,
@@ -235,4 +236,17 @@ describe('CSV of other programs', () => {
     for (const [file, message] of Object.entries(says))
       assert.throws(() => read(file), { name: 'FileError', message });
   });
+});
+
+test('a reader keeps nothing of what it has read', async () => {
+  const lines = Buffer.from('{"id":1,"name":"Alder"}\n'.repeat(10_000));
+  const reader = formats.ndjson.openReader(1_000);
+  await heapBytes();
+  const before = process.memoryUsage().arrayBuffers;
+  // Each chunk ends with a record.
+  for (let chunk = 0; chunk < 20; chunk += 1)
+    for (const { plant } of reader.read(Buffer.from(lines))) assert(!(plant instanceof Refusal));
+  await heapBytes();
+  assert(process.memoryUsage().arrayBuffers - before < 4 * lines.length);
+  assert.deepEqual([...reader.end()], []);
 });
