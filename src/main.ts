@@ -67,6 +67,8 @@ const showStep = showSteps({
   addLine: errors.write,
 });
 
+const stopSignals = ['SIGTERM', 'SIGINT', 'SIGQUIT'];
+
 const terminal: Terminal = {
   env: process.env,
   print: output.write,
@@ -81,11 +83,14 @@ const terminal: Terminal = {
     return errors.width;
   },
   errorsHaveColors: errors.hasColors,
-  // The handlers stay: without them, a repeated signal would end the process during its work.
-  untilSignal: () =>
-    new Promise((resolve) => {
-      for (const name of ['SIGTERM', 'SIGINT', 'SIGQUIT']) process.on(name, () => resolve(name));
-    }),
+  onStopSignal(listener) {
+    for (const signal of stopSignals) process.prependListener(signal, listener);
+    return {
+      [Symbol.dispose]() {
+        for (const signal of stopSignals) process.off(signal, listener);
+      },
+    };
+  },
   untilInterruptedAgain() {
     const calledMs = performance.now();
     return new Promise((resolve) => {

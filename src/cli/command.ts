@@ -24,8 +24,11 @@ export interface Terminal {
   showProgress(doing: string, standing?: Standing): void;
   readonly errorsWidth: number | undefined;
   readonly errorsHaveColors: boolean;
-  /** The name of the first SIGTERM, SIGINT or SIGQUIT. From this call on, none ends the process. */
-  untilSignal(): Promise<string>;
+  /**
+   * Calls the listener at each SIGTERM, SIGINT or SIGQUIT, and before earlier listeners, until it is
+   * disposed of. While there is a listener, these signals do not end the process by themselves.
+   */
+  onStopSignal(listener: (signal: string) => void): Disposable;
   /**
    * Resolves at a SIGINT at least `limits.service.interruptAgainMs` after the call: a person has
    * pressed Ctrl-C again. An earlier SIGINT may belong to the same stop, because a process group, a

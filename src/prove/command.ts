@@ -26,7 +26,7 @@ export const prove = command({
     const { prove: proveOn } = await import('./proof.ts');
     const interruption = new AbortController();
     // Before anything is made that must be removed.
-    void terminal.untilSignal().then((name) => interruption.abort(name));
+    using _ = terminal.onStopSignal((name) => interruption.abort(name));
     using target = await openTarget(values.store);
     const token = generateToken();
     const options: ProofOptions = {

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import type { ServiceBackups } from '../backup/schedule.ts';
 import { command, type Terminal } from '../cli/command.ts';
+import { atInterruption } from '../cli/terminal/interruption.ts';
 import { checkStart } from '../doctor/start.ts';
 import { limits } from '../limits.ts';
 import { version } from '../program.ts';
@@ -47,13 +48,19 @@ export const serve = command({
     terminal.onOutputFailed(() => undefined);
     const config = serviceConfig(values, settings, terminal.env);
     // Before the start, so that a signal during the start is not lost.
-    const signal = terminal.untilSignal().then((name) => ({ signal: name }));
+    const signal = new Promise<{ signal: string }>((resolve) => {
+      terminal.onStopSignal((name) => resolve({ signal: name }));
+    });
     let readAgain = () => {};
     terminal.onHangup(() => readAgain());
     const supervisor = systemd(terminal.env, process.pid);
     using starting = supervisor.reportStarting();
     await demandStore(values, log);
-    await prepareStore(store, log, terminal);
+    {
+      // A repair or an upgrade may take minutes, and is safe to end.
+      using _ = atInterruption(terminal, 'the start');
+      await prepareStore(store, log, terminal);
+    }
     const backups = await backupsOf(values, () => service.store, terminal, log);
     const service: Service = await startService(config, serviceLog, backups?.desk).catch(
       (error) => {

@@ -65,11 +65,7 @@ async function prepareFile(location: SqliteLocation, log: Log, terminal: Termina
     { store: location.path, schema, backup: path },
     'the store is of an earlier version; making a backup',
   );
-  let isOver = false;
-  // A later signal stops the service, and not the backup.
-  const endBy: Terminal['endBy'] = (signal) => isOver || terminal.endBy(signal);
-  const manifest = await makeBackup(location, path, now, { ...terminal, endBy });
-  isOver = true;
+  const manifest = await makeBackup(location, path, now, terminal);
   await engine.upgrade();
   await recordBackup(location, path, manifest, terminal);
   log.info({ plants: manifest.plants }, 'the store has been upgraded');

@@ -27,7 +27,7 @@ export async function runHere(
     errorsWidth: undefined,
     errorsHaveColors: false,
     userId: process.geteuid?.(),
-    untilSignal: () => new Promise(() => undefined),
+    onStopSignal: () => ({ [Symbol.dispose]: () => undefined }),
     onHangup: () => undefined,
     onOutputFailed: () => undefined,
     onExit: () => undefined,

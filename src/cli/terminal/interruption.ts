@@ -11,11 +11,9 @@ export function atInterruption(
   work: string,
   goOn: () => string | undefined = () => undefined,
 ): Disposable {
-  let isOver = false;
-  void terminal.untilSignal().then((signal) => {
+  return terminal.onStopSignal((signal) => {
     terminal.showProgress('');
     try {
-      if (isOver) return;
       const wayOut = goOn();
       const stopped = `plant-store: ${signal} has stopped ${work} before its end`;
       terminal.note(wayOut === undefined ? stopped : `${stopped}; ${wayOut}`, 'bad');
@@ -23,9 +21,4 @@ export function atInterruption(
       terminal.endBy(signal);
     }
   });
-  return {
-    [Symbol.dispose]() {
-      isOver = true;
-    },
-  };
 }

@@ -8,7 +8,7 @@ import { engineOf, postgresEngine } from '../../../src/store/engines.ts';
 import { pause } from '../../helpers/pause.ts';
 import { nameOfDatabase, sharedPostgres, untilRow } from '../../helpers/postgres.ts';
 import { locationOf } from '../../helpers/postgres-connection.ts';
-import { create, oneThread, runProgram, startServer } from '../../helpers/program.ts';
+import { create, oneThread, runProgram, startInTest, startServer } from '../../helpers/program.ts';
 import { done, on, refused, runHere } from '../../helpers/run-here.ts';
 
 const database = await sharedPostgres({ after });
@@ -171,6 +171,19 @@ test('while a session reads the tokens, an upgrade gives way to other readers, a
 
   await dump.query('COMMIT');
   await done('upgrade', ...on(url));
+});
+
+test('a signal to stop ends a start during its upgrade at once', async (t) => {
+  const url = await oldStore();
+  const dump = await clientOn(t, url, 'pg_dump');
+  await dump.query('BEGIN; SELECT FROM tokens');
+  const { child, ended } = startInTest(t, ['serve', '--port', '0', ...on(url)]);
+  const waits = `SELECT FROM pg_stat_activity
+    WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+  await untilRow(database, waits, url);
+  child.kill('SIGTERM');
+  assert.match((await ended).stderr, /SIGTERM has stopped the start before its end\n$/);
+  assert.equal(child.signalCode, 'SIGTERM');
 });
 
 /** Lets an upgrade give up soon. */
