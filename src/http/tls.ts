@@ -39,6 +39,13 @@ const ciphers = [
 /** The type of the record that begins a handshake (RFC 8446 §5.1). */
 const handshakeRecord = 22;
 
+interface Handshake {
+  /** The connection below and the encrypted one have the same. */
+  readonly ends: string;
+  readonly socket: Socket;
+  readonly beganMs: number;
+}
+
 /**
  * Encrypts connections. A handshake must end within `limits.http.handshakeMs`, and at most
  * `limits.http.handshakesMax` are under way: slow handshakes do not keep others away.
@@ -53,54 +60,65 @@ export function openTlsLayer(
   onPlain: (socket: Socket) => void,
   onHandshakes: (change: 1 | -1) => void,
 ) {
-  const handshakes = new Map<string, { readonly socket: Socket; readonly beganMs: number }>();
+  const handshakes = new Map<string, Handshake>();
   // This server does not listen. It gets each connection after a look at its first byte.
   const server = createServer({ ...tlsOptions(material), ALPNProtocols: ['http/1.1'] });
   server.on('tlsClientError', (_, socket) => socket.destroy());
   server.on('secureConnection', (socket) => {
-    const below = handshakes.get(clientOf(socket))?.socket;
-    if (below === undefined) return void socket.destroy();
-    forget(clientOf(socket));
-    onSecure(socket, below);
+    const handshake = handshakes.get(endsOf(socket));
+    if (handshake === undefined) return void socket.destroy();
+    forget(handshake);
+    onSecure(socket, handshake.socket);
   });
 
-  function forget(client: string): void {
-    if (handshakes.delete(client)) onHandshakes(-1);
+  function isUnderWay(handshake: Handshake): boolean {
+    return handshakes.get(handshake.ends) === handshake;
   }
 
-  function begin(socket: Socket): void {
+  function forget(handshake: Handshake): void {
+    if (!isUnderWay(handshake)) return;
+    handshakes.delete(handshake.ends);
+    onHandshakes(-1);
+  }
+
+  function end(handshake: Handshake): void {
+    forget(handshake);
+    handshake.socket.destroy();
+  }
+
+  function begin(handshake: Handshake): void {
+    const { socket } = handshake;
     const chunk: Buffer | null = socket.read();
-    if (chunk === null) return void socket.once('readable', () => begin(socket));
+    if (chunk === null) return void socket.once('readable', () => begin(handshake));
     socket.unshift(chunk);
     if (chunk[0] === handshakeRecord) return void server.emit('connection', socket);
-    forget(clientOf(socket));
+    forget(handshake);
     onPlain(socket);
     socket.resume();
   }
 
   /** @returns whether a handshake was under way */
   function endOldest(): boolean {
-    for (const [client, { socket }] of handshakes) {
-      forget(client);
-      socket.destroy();
-      return true;
-    }
-    return false;
+    const [oldest] = handshakes.values();
+    if (oldest) end(oldest);
+    return oldest !== undefined;
   }
 
   return {
     endOldest,
     accept(socket: Socket): void {
-      const client = clientOf(socket);
+      const handshake = { ends: endsOf(socket), socket, beganMs: performance.now() };
       if (handshakes.size >= limits.http.handshakesMax) endOldest();
-      // Sockets that were reset before have no address, and so one name.
-      forget(client);
-      handshakes.set(client, { socket, beganMs: performance.now() });
+      // A client that was reset may come again before its end is known. Sockets that were reset
+      // before have no addresses, and so one name.
+      const before = handshakes.get(handshake.ends);
+      if (before) end(before);
+      handshakes.set(handshake.ends, handshake);
       onHandshakes(1);
       socket.on('error', () => socket.destroy());
-      socket.once('end', () => handshakes.has(client) && socket.destroy());
-      socket.once('close', () => forget(client));
-      begin(socket);
+      socket.once('end', () => isUnderWay(handshake) && socket.destroy());
+      socket.once('close', () => forget(handshake));
+      begin(handshake);
     },
     /** Connections from now on get the new certificate. Open connections keep theirs. */
     renew: (newest: TlsMaterial) => server.setSecureContext(tlsOptions(newest)),
@@ -115,6 +133,6 @@ export function openTlsLayer(
   };
 }
 
-function clientOf({ remoteAddress, remotePort }: Socket): string {
-  return `${remoteAddress} ${remotePort}`;
+function endsOf({ remoteAddress, remotePort, localAddress }: Socket): string {
+  return `${remoteAddress} ${remotePort} ${localAddress}`;
 }

@@ -10,6 +10,7 @@ import { after, type TestContext } from 'node:test';
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
 import { type Certificate, makeAuthority, withoutOpenssl } from '../helpers/certificates.ts';
 import { impatient, withLimits } from '../helpers/faults.ts';
+import { freePort } from '../helpers/free-port.ts';
 import { until } from '../helpers/pause.ts';
 import {
   type Owner,
@@ -333,4 +334,17 @@ test('handshakes that stand still end before the connections of clients', async 
   );
   await join();
   for (const client of clients) await createOn(client, 1);
+});
+
+test('a client that uses one port for connections to two addresses of the machine is served on both', async (t) => {
+  const server = await start(t, '--host', '0.0.0.0', ...flagsFor(certificateFor('two')));
+  const from = { port: server.port, localAddress: '127.0.0.1', localPort: await freePort() };
+  const first = connectPlain({ ...from, host: '127.0.0.1' });
+  t.after(() => first.destroy());
+  await once(first, 'connect');
+  const second = connectPlain({ ...from, host: '127.0.0.2' });
+  for (const [index, socket] of [second, first].entries()) {
+    const secure = await connectTo(t, server.port, { socket });
+    await createOn(secure, index);
+  }
 });
