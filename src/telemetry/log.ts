@@ -3,6 +3,7 @@ import type { ListenerEvents } from '../http/exchange.ts';
 import { limits } from '../limits.ts';
 import type { StoreError } from '../store/errors.ts';
 import { sharedCounters, sharedMemory } from '../threads/shared-counter.ts';
+import { isStoreOutage } from '../tokens/access.ts';
 import { boundedLines, type LineMemory, openLineWriter } from './line-writer.ts';
 
 /** Logs one event: its fields, and what happened. A field must not hold a token. */
@@ -131,8 +132,9 @@ export function logEvents(log: Log, threads: number): Disposable & LogEvents {
 
   const summarizing = setInterval(summarize, limits.service.logSummaryMs);
   return {
-    refused({ problem, message, cause }, exchange) {
-      const isOutage = problem === 'storeUnavailable';
+    refused(refusal, exchange) {
+      const { problem, message, cause } = refusal;
+      const isOutage = isStoreOutage(refusal);
       const hasLine = !isOutage && lines < linesMax;
       if (hasLine) lines += 1;
       else if (!isOutage) refusals.set(problem, (refusals.get(problem) ?? 0) + 1);

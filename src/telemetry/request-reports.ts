@@ -2,13 +2,14 @@ import { problems, type Refusal } from '../contract/problems.ts';
 import { type Exchange, requestIdOf } from '../http/exchange.ts';
 import { limits } from '../limits.ts';
 import type { RefusedRequest } from '../ops/contract.ts';
+import { isStoreOutage } from '../tokens/access.ts';
 import { type RequestCounts, Tally } from '../tokens/tally.ts';
 import { type Outage, steadyMs } from './store-watch.ts';
 
 export interface RequestReport {
   readonly tokens: readonly RequestCounts[];
   readonly refusals: readonly RefusedRequest[];
-  /** Of the requests that were refused with 50301. */
+  /** Of the requests that were refused because of the store. */
   readonly failure: Outage | undefined;
 }
 
@@ -45,7 +46,7 @@ export function reportRequests(
     newTally: (id: number, name: string) => new Tally(id, name, changed),
     noteRefusal(refusal: Refusal, exchange: Exchange): void {
       refusals.push(noted(refusal, exchange, now()));
-      if (refusal.problem === 'storeUnavailable') failure = failureAfter(failure, refusal);
+      if (isStoreOutage(refusal)) failure = failureAfter(failure, refusal);
       if (refusals.length > 2 * refusalsKept) refusals.splice(0, refusalsKept);
     },
     [Symbol.dispose]() {

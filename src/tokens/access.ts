@@ -21,9 +21,16 @@ export function denial(reason: string): Refusal {
 }
 
 /** @param cause for operators */
-export function outage(cause: string): Refusal {
+export function outage(cause: string, Kind = Refusal): Refusal {
   const message = 'The token cannot be checked now, so nothing was stored. Retry later.';
-  return new Refusal('storeUnavailable', message, undefined, cause);
+  return new Kind('storeUnavailable', message, undefined, cause);
+}
+
+/** The issuer of a token is away, and the store is not: no outage for `watchStore`. */
+export class IssuerOutage extends Refusal {}
+
+export function isStoreOutage(refusal: Refusal): boolean {
+  return refusal.problem === 'storeUnavailable' && !(refusal instanceof IssuerOutage);
 }
 
 /** Finds the caller of a bearer token. */

@@ -281,6 +281,7 @@ test('known keys stay in force while the provider is away, and an unknown key ge
   assert.equal((await send(await good(), asking)).status, 200);
   const reply = await send(unknown, asking);
   assert.deepEqual([reply.status, reply.error], [503, 50301]);
+  await asking.logged((log) => /"code":50301,.*cannot be read; the log has the reason/.test(log));
   await readAgain(recover);
   assert.equal((await send(unknown, asking)).status, 401);
 });

@@ -3,7 +3,7 @@ import { problems, Refusal } from '../../contract/problems.ts';
 import { limits } from '../../limits.ts';
 import { causeOf, StoreError } from '../../store/errors.ts';
 import type { TableWriter } from '../../store/tables/tables.ts';
-import { type Access, type Caller, denial, outage, usualScheme } from '../access.ts';
+import { type Access, type Caller, denial, IssuerOutage, outage, usualScheme } from '../access.ts';
 import { hashToken } from '../opaque-tokens.ts';
 import type { NewTally } from '../tally.ts';
 import { recordUses } from '../token-use.ts';
@@ -82,7 +82,10 @@ export function openJwtAccess(options: JwtAccessOptions) {
     const keys = issuers.get(claims.issuer) as IssuerKeys;
     const checked = await checkSignature(token, keys);
     if (checked === undefined)
-      return outage(`the keys of ${claims.issuer} cannot be read; the log has the reason`);
+      return outage(
+        `the keys of ${claims.issuer} cannot be read; the log has the reason`,
+        IssuerOutage,
+      );
     const { verdict, keysVersion } = checked;
     if (verdict !== 'good') return denial(reasons[verdict]);
     if (claims.missingScope !== undefined) return scopeMissing(claims.missingScope);
