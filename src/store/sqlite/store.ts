@@ -152,7 +152,11 @@ function startStoreThread(
     ...callsTo(
       thread,
       'the thread of the store',
-      ({ failure = 'defect', message }) => new StoreError(failure as StoreFailure, message),
+      // The stack of the thread tells where a defect is.
+      (error) =>
+        new StoreError((error.failure ?? 'defect') as StoreFailure, error.message, {
+          cause: error,
+        }),
     ),
     async terminate(): Promise<void> {
       isOver = true;

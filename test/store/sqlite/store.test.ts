@@ -294,6 +294,16 @@ for (const [what, call, isHeld] of [
   });
 }
 
+test('sqlite: a defect on the thread of the store is told with its stack there', async (t) => {
+  await using store = await openSqliteStore(await storePath(t), { callMs: lockMs, mayMake: true });
+  store.share(new Worker('', { eval: true }));
+  await assert.rejects(store.beat('now' as never), ({ failure, cause }) => {
+    assert.equal(failure, 'defect');
+    assert.match(cause.stack, /transact/);
+    return true;
+  });
+});
+
 test('sqlite: a copy is of one moment and never starts over, although another process writes between its steps', async (t) => {
   // Some 30 MB, so that the copy takes several steps.
   const path = await newStore(t, 30_000, 1_000);
