@@ -61,13 +61,18 @@ function overlap(...hosts: readonly [string, string]): boolean {
 }
 
 /** @throws UsageError */
-export function demandDatabase({ store, 'min-standbys': standbysMin }: ServeValues): void {
-  const { file, name } = engineOf(store);
-  if (standbysMin === 0 || file === undefined) return;
-  throw new UsageError(
-    `--min-standbys ${standbysMin} needs a PostgreSQL database, and the store is the file ${name}; ` +
-      'take the setting away, or name a database with --store',
-  );
+export function demandDatabase(values: ServeValues): void {
+  const { file, name } = engineOf(values.store);
+  if (file === undefined) return;
+  for (const [flag, unset] of [
+    ['min-standbys', 0],
+    ['database-connections', 'auto'],
+  ] as const)
+    if (values[flag] !== unset)
+      throw new UsageError(
+        `--${flag} ${values[flag]} needs a PostgreSQL database, and the store is the file ${name}; ` +
+          'take the setting away, or name a database with --store',
+      );
 }
 
 export type ServiceConfig = ReturnType<typeof serviceConfig>;

@@ -124,7 +124,7 @@ async function serve({ config, ...shared }: HttpThreadOptions, log: Log) {
   const listener = await listen({
     ...config,
     strangersBytesMax: strangersBytesMax / config.threadCount,
-    // Two bodies of the largest size fit, however many threads there are.
+    // The largest bodies of two clients fit, however many threads there are.
     clientsBytesMax: Math.max(clientsBytesMax / config.threadCount, 3 * config.bodyBytesMax),
     askForRoom: () => room.postMessage(undefined),
     reusePort: true,

@@ -475,6 +475,7 @@ const wrongUsage: readonly (readonly [
     'serve --min-standbys 1',
     /--min-standbys 1 needs a PostgreSQL database, and the store is the file/,
   ],
+  ['serve --database-connections 3', /--database-connections 3 needs a PostgreSQL database/],
   ['serve --base-path plants', /--base-path must be a path/],
   ...['a.example', 'https://a/', 'https://*.a', 'null', '*,http://a'].map(
     (origins) => [`serve --cors-origins ${origins}`, /--cors-origins must be origins w/] as const,
