@@ -6,6 +6,8 @@ import {
   mkdirSync,
   mkdtempDisposableSync,
   readFileSync,
+  renameSync,
+  rmSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -89,12 +91,15 @@ function fetchNode(name: PlatformName): string {
   const folder = join(cache, `${name}-${version}`);
   const program = join(folder, 'package/bin', name === 'win-x64' ? 'node.exe' : 'node');
   if (existsSync(program)) return program;
-  mkdirSync(folder, { recursive: true });
-  const args = ['pack', `node-${name}@${version}`, '--silent', '--pack-destination', folder];
-  const archive = join(folder, execFileSync('npm', args, { encoding: 'utf8' }).trim());
+  const unfinished = `${folder}.unfinished`;
+  for (const old of [folder, unfinished]) rmSync(old, { recursive: true, force: true });
+  mkdirSync(unfinished, { recursive: true });
+  const args = ['pack', `node-${name}@${version}`, '--silent', '--pack-destination', unfinished];
+  const archive = join(unfinished, execFileSync('npm', args, { encoding: 'utf8' }).trim());
   const hash = createHash('sha512').update(readFileSync(archive)).digest('base64');
   if (`sha512-${hash}` !== integrity)
     throw new Error(`${archive} is not the package of package-lock.json`);
-  execFileSync('tar', ['--extract', '--file', archive, '--directory', folder]);
+  execFileSync('tar', ['--extract', '--file', archive, '--directory', unfinished]);
+  renameSync(unfinished, folder);
   return program;
 }

@@ -37,10 +37,10 @@ if (missing.length > 0) {
   process.exit(1);
 }
 
-const folder = 'release';
-rmSync(folder, { recursive: true, force: true });
+const [folder, again] = ['release', 'release-again'];
+for (const old of [folder, again]) rmSync(old, { recursive: true, force: true });
 await build(folder);
-if (!options.once) compare(folder, await build('release-again'));
+if (!options.once) compare(folder, await build(again));
 writeFileSync(
   join(folder, 'SHA256SUMS'),
   execFileSync('sha256sum', readdirSync(folder).sort(), { cwd: folder }),

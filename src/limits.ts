@@ -124,7 +124,7 @@ export const limits = {
     /** Creates that a token may send at once, whatever its rate. */
     burstMax: 100_000_000,
     rotationGraceMsMax: 90 * 24 * 3_600 * second,
-    /** `doctor` and the console warn of a token that expires within this time. */
+    /** The console warns of a token that expires within this time. */
     tokenExpiresSoonMs: 14 * 24 * 3_600 * second,
     tokenCharsMax: 512,
     /** Of a fixed token that other machines can try. 32 characters of base64 are 192 bits. */
@@ -345,11 +345,8 @@ export const limits = {
     replyBytesMax: 16 * MiB,
     /** A browser command that still runs has succeeded. */
     browserMs: second,
-    manifestBytesMax: 256 * KiB,
-    /** `doctor` and alerts warn of an older backup. */
-    backupAgeMs: 7 * 24 * 3_600 * second,
-    /** `doctor` warns of a clock that is further behind the last write. */
-    clockBehindMs: 5 * second,
+    /** `doctor` warns if the clock of the database differs by more. */
+    databaseClockApartMs: 5 * second,
     /** Interval of the progress bar, and of progress lines where there is no terminal. */
     progressBarMs: 100,
     progressLineMs: 10 * second,
@@ -383,6 +380,8 @@ export const limits = {
     usualStepMs: 2 * 3_600 * second,
     /** Earlier backups that a manifest lists as held, and as lacking. */
     listedMax: 1_000,
+    /** Without a bound of their own, a manifest lists the backups that were given up. */
+    manifestBytesMax: 16 * MiB,
     /** Age of a manifest without its backup at which the manifest is removed. */
     leftoverMs: 24 * 3_600 * second,
   },
@@ -406,6 +405,8 @@ export const limits = {
     heartbeatFailuresMax: 2,
     /** Age of the last write at which the service is unready. */
     heartbeatStaleMs: 5 * second,
+    /** The console warns of an older backup, as an alert does. */
+    backupAgeMs: 7 * 24 * 3_600 * second,
     /** Time that `/metrics` and the console wait for figures of the store. */
     storeFiguresMs: second,
     /** Interval and number of the samples that the console shows: 15 minutes. */

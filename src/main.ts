@@ -10,7 +10,7 @@ import { screenOf } from './cli/terminal/screen.ts';
 import { commandGroups } from './commands.ts';
 import { limits } from './limits.ts';
 
-// The launcher limits the young generation of the main thread. Other threads have their own limits.
+// The launcher's limit of the young generation is for the main thread. Threads have their own.
 setFlagsFromString('--max-semi-space-size=0');
 
 /*
@@ -56,7 +56,7 @@ function write(text: string): Promise<unknown> | undefined {
 
 const outputIsFile = fstatSync(process.stdout.fd).isFile();
 
-/** File descriptors. They are none any more once the window of the terminal is closed. */
+/** File descriptors. They stop being terminals when the window of the terminal is closed. */
 const terminals = [0, 1, 2].filter(isatty);
 
 const showStep = showSteps({
@@ -122,7 +122,7 @@ const terminal: Terminal = {
 };
 
 process.exitCode = await run(process.argv.slice(2), terminal, commandGroups);
-// Output that is not read keeps the process. Messages that are not read do not.
+// Output that is not read delays the exit. Messages that are not read do not.
 await new Promise((resolve) => process.stdout.write('', resolve));
 // Such as a line of the log. `serve` calls `exit` when it has waited for long enough.
 while (isWorkingWithFiles()) await delay(limits.service.logRetryMs);

@@ -43,7 +43,7 @@ export function manifestText(manifest: Manifest): string {
 /** @returns undefined without a manifest. @throws errors of the file system */
 export async function readManifest(backup: string): Promise<Manifest | 'damaged' | undefined> {
   try {
-    const { text } = await readSmallFileLater(manifestPath(backup), limits.cli.manifestBytesMax);
+    const { text } = await readSmallFileLater(manifestPath(backup), limits.backup.manifestBytesMax);
     const { checksum: written, ...manifest } = Object(JSON.parse(text));
     return written === checksum(manifest) ? manifest : 'damaged';
   } catch (error) {

@@ -146,7 +146,7 @@ async function restoreIntoDatabase(
   const acceptsLostCommits = choices['accept-lost-commits'];
   const figures = await soundFigures(source, source, terminal);
   const backup = fileLocation(source);
-  await refuseOtherPlants(backup, location, terminal);
+  await refuseOtherPlants(backup, location, acceptsLostCommits, terminal);
   const copied = { acceptsLostCommits, isTemporary: false };
   demandSame(await makeStoreCopy(backup, location, copied, terminal));
   await using store = await openToChange(location);

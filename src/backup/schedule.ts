@@ -207,7 +207,7 @@ async function runProgram(
   );
 }
 
-/** On a busy machine, a process of the lowest priority hardly moves. */
+/** Not the lowest: on a busy machine, such a process hardly moves. */
 function lowerPriority(pid: number): void {
   try {
     setPriority(pid, constants.priority.PRIORITY_BELOW_NORMAL);

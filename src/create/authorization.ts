@@ -50,7 +50,10 @@ export function roleRefusal(role: Caller['role']): Refusal {
 
 export type Throttle = (step: () => void) => void;
 
-/** So a flood of wrong tokens waits, and valid tokens do not: `limits.access.refusalsAtOnce`. */
+/**
+ * Delays refusals beyond `limits.access.refusalsAtOnce` in a second, so that a flood of wrong tokens
+ * slows no valid token down.
+ */
 export function createThrottle(): Throttle {
   let secondEndsAtMs = 0;
   let done = 0;

@@ -48,10 +48,11 @@ export function createFileDurably(
     rmSync(unfinished, { force: true });
     // With O_SYNC, a write returns when it is on disk (open(2)). Windows has no such flag.
     const { O_CREAT, O_EXCL, O_WRONLY, O_SYNC = 0 } = constants;
-    const descriptor = openSync(unfinished, O_CREAT | O_EXCL | O_WRONLY | O_SYNC, 0o600);
-    if (typeof content === 'string') writeFileSync(descriptor, content);
-    else content(descriptor);
-    closeSync(descriptor);
+    {
+      using file = openFile(unfinished, O_CREAT | O_EXCL | O_WRONLY | O_SYNC, 0o600);
+      if (typeof content === 'string') writeFileSync(file.descriptor, content);
+      else content(file.descriptor);
+    }
     return linkDurably(unfinished, path);
   } finally {
     rmSync(unfinished, { force: true });

@@ -49,7 +49,7 @@ async function databaseFindings(
 function databaseClock({ server: { aheadMs } }: DatabaseCondition): Finding {
   const seconds = (Math.abs(aheadMs) / 1_000).toFixed(1);
   const figure = `${seconds} s ${aheadMs < 0 ? 'behind' : 'ahead of'} this machine's`;
-  if (Math.abs(aheadMs) <= limits.cli.clockBehindMs) return ok(figure);
+  if (Math.abs(aheadMs) <= limits.cli.databaseClockApartMs) return ok(figure);
   return warning(
     figure,
     'set both clocks, preferably by a time server: a plant gets the time of its node',

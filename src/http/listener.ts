@@ -31,8 +31,6 @@ export interface ListenerOptions
   readonly events: ListenerEvents;
   /** Starts the id of every request. Must differ from run to run. */
   readonly requestIdPrefix: string;
-  /** In lower case: a field whose value differs from request to request. Default: none. */
-  readonly labelField?: string;
   /** Header lines, with their line ends, of every refusal. */
   readonly refusalLines?: string;
   readonly replyLines?: ReplyLines | undefined;
@@ -143,7 +141,7 @@ function createState(options: ListenerOptions) {
   let requests = 0;
   return {
     events: options.events,
-    heads: new RememberedHeads(options.labelField),
+    heads: new RememberedHeads(),
     bodyBytesMax: options.bodyBytesMax,
     requestIdPrefix: options.requestIdPrefix,
     refusalLines: options.refusalLines ?? '',

@@ -10,7 +10,7 @@ export interface RequestHead {
   readonly target: string;
   readonly version: '1.0' | '1.1';
   readonly fields: Fields;
-  /** The value of the listener's `labelField`, cut to `labelCharsMax`. Undefined for several. */
+  /** The value of `traceparent`, cut to `labelCharsMax`. Undefined for several. */
   readonly label: string | undefined;
   /** Bytes of the body, 0 without a body; or a body that ends with its last chunk. */
   readonly framing: number | 'chunked';
@@ -46,10 +46,9 @@ const unfinishedRequestLine = new RegExp(`^${tokenCharacter}*(?: +(?:[!-~]+(?: +
  * ends.
  *
  * @param text latin1, without the empty line at the end
- * @param labelField in lower case; empty for none
  * @returns a refusal with code 40006, 43100 or 50500 if a line is malformed
  */
-export function readHead(text: string, labelField: string): RequestHead | Refusal {
+export function readHead(text: string): RequestHead | Refusal {
   const [first = '', ...lines] = text.split('\r\n');
   const request = readRequestLine(first);
   if (request instanceof Refusal) return request;
@@ -68,7 +67,7 @@ export function readHead(text: string, labelField: string): RequestHead | Refusa
     target,
     version,
     fields,
-    label: labelIn(fields.get(labelField)),
+    label: labelIn(fields.get('traceparent')),
     framing: fault ? 0 : framingOf(fields),
     expectsContinue: version === '1.1' && fields.has('expect'),
     keepsAlive:

@@ -5,7 +5,6 @@ export type Time = string;
 
 /** What the service, or `doctor`, has found out. */
 export interface Finding {
-  /** An error makes the service unready; a warning does not. */
   readonly level: 'ok' | 'warning' | 'error';
   /** The figure that was found, and what to do if the level is not `ok`. */
   readonly says: string;

@@ -3,10 +3,9 @@ import { withoutSettings } from '../cli/flags/environment.ts';
 import type { Style } from '../cli/terminal/screen.ts';
 import { hanging } from '../cli/terminal/wrap.ts';
 import { limits } from '../limits.ts';
-import { programCommand } from '../program.ts';
 import { numberText, plantsText } from '../quantity-text.ts';
 import { generateToken } from '../tokens/opaque-tokens.ts';
-import type { Proof, ProofOptions } from './proof.ts';
+import type { Proof } from './proof.ts';
 import { ProofError } from './server.ts';
 import { openTarget, type Target } from './target.ts';
 
@@ -29,17 +28,13 @@ export const prove = command({
     using _ = terminal.onStopSignal((name) => interruption.abort(name));
     using target = await openTarget(values.store);
     const token = generateToken();
-    const options: ProofOptions = {
-      command: [...programCommand, 'serve'],
+    const proof = await proveOn({
       env: { ...withoutSettings(terminal.env), PLANT_STORE_TOKEN: token },
       makeStore: target.makeStore,
       token,
-      durationMs: limits.prove.seconds * 1_000,
       stop: interruption.signal,
-      random: Math.random,
       report: progress(terminal),
-    };
-    const proof = await proveOn(options)
+    })
       .catch((error) => {
         if (!(error instanceof ProofError)) throw error;
         for (const statement of target.left)

@@ -1,5 +1,6 @@
 import { Agent, request } from 'node:http';
 import { text } from 'node:stream/consumers';
+import type { Environment } from '../cli/flags/environment.ts';
 import { newPlantLine } from '../contract/plant.ts';
 import { limits } from '../limits.ts';
 import { engineOf } from '../store/engines.ts';
@@ -14,18 +15,16 @@ import {
   newHistory,
   nextPlant,
 } from './history.ts';
-import { ProofError, type ServerOptions, startServer } from './server.ts';
+import { ProofError, startServer } from './server.ts';
 
 type ScratchStore = AsyncDisposable & { readonly location: StoreLocation };
 
-export interface ProofOptions extends ServerOptions {
+export interface ProofOptions {
+  readonly env: Environment;
   readonly makeStore: () => Promise<ScratchStore>;
   /** A token that the servers admit by their environment. */
   readonly token: string;
-  readonly durationMs: number;
   readonly stop: AbortSignal;
-  /** From 0 to 1. The plants and the moments of the kills depend on it. */
-  readonly random: () => number;
   readonly report: (soFar: Proof) => void;
 }
 
@@ -39,12 +38,12 @@ export type Proof = Readonly<typeof nothingYet>;
  * fault is found, or the time is over and a killed service has started again at least once. Then
  * checks all plants.
  *
- * @throws ProofError, also because of `stop`
+ * @throws ProofError, also because of `stop`, unless enough was proved until then
  */
 export async function prove(options: ProofOptions): Promise<Proof> {
-  const { makeStore, report, random, stop, durationMs } = options;
-  const over = AbortSignal.any([stop, AbortSignal.timeout(durationMs)]);
-  const history = newHistory(Math.floor(random() * 2 ** 31), limits.prove.connections);
+  const { makeStore, report, stop } = options;
+  const over = AbortSignal.any([stop, AbortSignal.timeout(limits.prove.seconds * 1_000)]);
+  const history = newHistory(Math.floor(Math.random() * 2 ** 31), limits.prove.connections);
   await using store = await makeStore();
   let proof: Proof = nothingYet;
   do {
@@ -80,17 +79,17 @@ async function oneLife(
   store: ScratchStore,
   history: History,
 ): Promise<number> {
-  const { token, stop, random } = options;
-  await using server = await startServer(options, store.location, stop);
+  const { env, token, stop } = options;
+  await using server = await startServer(env, store.location, stop);
   const readyMs = performance.now();
-  let left = Math.ceil(limits.prove.killAfterMax ** random());
+  let left = Math.ceil(limits.prove.killAfterMax ** Math.random());
   // After the next acknowledgement: each life has at least one.
   const finish = () => {
     left = Math.min(left, 1);
   };
   const ending = AbortSignal.any([
     over,
-    AbortSignal.timeout(options.durationMs / limits.prove.livesMin),
+    AbortSignal.timeout((limits.prove.seconds * 1_000) / limits.prove.livesMin),
   ]);
   ending.addEventListener('abort', finish);
   if (ending.aborted) finish();

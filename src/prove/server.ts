@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Environment } from '../cli/flags/environment.ts';
 import { limits } from '../limits.ts';
+import { programCommand } from '../program.ts';
 import { type StoreLocation, settingOf } from '../store/location.ts';
 
 /** The program did not start, ended by itself, or refused a plant. */
@@ -9,18 +10,9 @@ export class ProofError extends Error {
   override readonly name = 'ProofError';
 }
 
-export interface ServerOptions {
-  readonly command: readonly string[];
-  readonly env: Environment;
-}
-
 /** Starts the program on a free loopback port. @param stop kills the process at any time */
-export async function startServer(
-  { command, env }: ServerOptions,
-  location: StoreLocation,
-  stop: AbortSignal,
-) {
-  const [program, ...args] = [...command, ...flags] as [string, ...string[]];
+export async function startServer(env: Environment, location: StoreLocation, stop: AbortSignal) {
+  const [program, ...args] = [...programCommand, 'serve', ...flags] as [string, ...string[]];
   const child = spawn(program, args, {
     env: { ...env, ...settingOf(location) },
     stdio: ['ignore', 'ignore', 'pipe'],

@@ -42,10 +42,12 @@ export async function openTarget(location: StoreLocation): Promise<Target> {
 
 function openFileTarget(location: SqliteLocation): Target {
   const { path } = location;
-  const scratch = scratchFolder(nearestExisting(dirname(path)));
+  using opening = new DisposableStack();
+  const scratch = opening.use(scratchFolder(nearestExisting(dirname(path))));
   const { type } = fileSystemOf(scratch.path);
   const syncs = fdatasyncTimesMs(join(scratch.path, 'fdatasync'), limits.prove.syncMs);
   const [p50, p99] = [percentile(syncs, 0.5), percentile(syncs, 0.99)];
+  const opened = opening.move();
   return {
     makeStore: async () => ({
       location: fileLocation(join(scratch.path, 'plants.db')),
@@ -63,7 +65,7 @@ function openFileTarget(location: SqliteLocation): Target {
     ],
     doctor: engineOf(location).command('doctor'),
     left: [],
-    [Symbol.dispose]: scratch[Symbol.dispose],
+    [Symbol.dispose]: () => opened.dispose(),
   };
 }
 

@@ -17,7 +17,7 @@ import {
   serveFlags,
   serviceConfig,
 } from './config.ts';
-import { startError } from './ports.ts';
+import { listenError } from './ports.ts';
 import { type Service, startService } from './service.ts';
 import { type Systemd, systemd } from './systemd.ts';
 import { prepareStore } from './upgrade.ts';
@@ -62,9 +62,10 @@ export const serve = command({
       await prepareStore(store, log, terminal);
     }
     const backups = await backupsOf(values, () => service.store, terminal, log);
-    const service: Service = await startService(config, serviceLog, backups?.desk).catch(
+    const { env } = terminal;
+    const service: Service = await startService(config, serviceLog, env, backups?.desk).catch(
       (error) => {
-        throw startError(error, config, terminal.env);
+        throw listenError(error, '', config.host, config.port, env);
       },
     );
     starting[Symbol.dispose]();
@@ -79,7 +80,7 @@ export const serve = command({
       if (!(isWatched && isOneTerminal)) logFacts(service, config, token, log);
       if (isWatched) for (const line of welcome(service, config, token)) terminal.print(line);
     } catch (error) {
-      // The threads of the service would keep the process running.
+      // So that clients get their replies first.
       await service.close(limits.http.lingerMs, () => undefined);
       throw error;
     }

@@ -142,7 +142,6 @@ async function serve({ config, ...shared }: HttpThreadOptions, log: Log) {
       failed: logged.failed,
     },
     requestIdPrefix,
-    labelField: 'traceparent',
   });
   room.onmessage = listener.endStranger;
 

@@ -3,7 +3,6 @@ import { type AddressInfo, connect, createServer } from 'node:net';
 import { CommandError } from '../cli/command.ts';
 import type { Environment } from '../cli/flags/environment.ts';
 import { limits } from '../limits.ts';
-import type { ServiceConfig } from './config.ts';
 
 /**
  * Checks that the port is free, which threads would share with another program. Finds the port that
@@ -39,20 +38,13 @@ export async function isAccepting(host: string, port: number): Promise<boolean> 
   }
 }
 
-/** The port for operators cannot be opened. The cause is the error of listen(2). */
-export class OperatorPortError extends Error {
-  override readonly name = 'OperatorPortError';
-}
-
-/** Explains a failed start. @returns a CommandError, or `error` itself if it is a defect */
-export function startError(error: unknown, config: ServiceConfig, env: Environment): unknown {
-  return error instanceof OperatorPortError
-    ? listenError(error.cause, 'ops-', config.opsHost, config.opsPort, env)
-    : listenError(error, '', config.host, config.port, env);
-}
-
-/** Explains the usual errors of listen(2). @param prefix of the flags for the address */
-function listenError(
+/**
+ * Explains the usual errors of listen(2).
+ *
+ * @param prefix of the flags for the address
+ * @returns a CommandError, or `error` itself
+ */
+export function listenError(
   error: unknown,
   prefix: '' | 'ops-',
   host: string,

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { CommandError } from '../cli/command.ts';
+import type { Environment } from '../cli/flags/environment.ts';
 import type { TlsFiles } from '../cli/flags/groups.ts';
 import { limits } from '../limits.ts';
 import type { BackupDesk } from '../ops/api/backups.ts';
@@ -18,14 +19,15 @@ import type { CertificateWatch } from './certificate.ts';
 import type { ServiceConfig } from './config.ts';
 import { counterNames, type HttpThread, loadHttpThread } from './http-thread-control.ts';
 import type { Operator } from './operator.ts';
-import { isAccepting, OperatorPortError, reservePort } from './ports.ts';
+import { isAccepting, listenError, reservePort } from './ports.ts';
 
 export type Service = Awaited<ReturnType<typeof startService>>;
 
-/** @throws StoreOpenError, CommandError, OperatorPortError, or the error of listen(2) */
+/** @throws StoreOpenError, CommandError, or the error of listen(2) of the public port */
 export async function startService(
   config: ServiceConfig,
   serviceLog: ServiceLog,
+  env: Environment,
   backups?: BackupDesk,
 ) {
   const bounds = withinDescriptors(config);
@@ -92,7 +94,7 @@ export async function startService(
       httpThreads: threads,
       droppedLogLines: serviceLog.droppedLines,
     }).catch((cause) => {
-      throw new OperatorPortError('the port for operators cannot be opened', { cause });
+      throw listenError(cause, 'ops-', config.opsHost, config.opsPort, env);
     }),
   );
   const rateLimits = rateLimitMemory();

@@ -1,7 +1,5 @@
-import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { tokenVariable } from '../cli/flags/command-line.ts';
-import { isSystemError } from '../disk/files.ts';
 import { reachable } from '../hosts.ts';
 import { version } from '../program.ts';
 import { shellQuoted } from '../store/command-text.ts';
@@ -40,7 +38,7 @@ export async function tokenToTry(
   if (tokenFile !== undefined) return { where: `in ${tokenFile}`, inShell: catCommand(tokenFile) };
   if (fixed !== undefined) return { where: `in ${tokenVariable}`, inShell: `$${tokenVariable}` };
   const { firstTokenFile } = engineOf(config.store);
-  const firstToken = firstTokenIn(firstTokenFile);
+  const firstToken = readFirstToken(firstTokenFile);
   if (firstToken !== undefined && (await isTokenAdmitted(store, firstToken, Date.now()))) {
     return { where: `in ${firstTokenFile}`, inShell: catCommand(firstTokenFile) };
   }
@@ -48,15 +46,6 @@ export async function tokenToTry(
     where: `make one with: ${engineOf(config.store).command('token create NAME').slice(1, -1)}`,
     inShell: 'TOKEN',
   };
-}
-
-function firstTokenIn(file: string): string | undefined {
-  try {
-    return existsSync(file) ? readFirstToken(file) : undefined;
-  } catch (error) {
-    if (isSystemError(error)) return undefined;
-    throw error;
-  }
 }
 
 function catCommand(file: string): string {

@@ -55,6 +55,9 @@ export const syncNotesEnding = '-sync';
 
 export const manifestEnding = '.manifest.json';
 
+/** Of all files beside a store or a backup that belong to it. */
+export const companionEndings = [...sqliteCompanions, syncNotesEnding, manifestEnding];
+
 export const firstTokenName = 'first-start.token';
 
 /** The location as a URL without a password, with the parameters that lead to the store. */

@@ -1,6 +1,7 @@
 import { dirname } from 'node:path';
 import {
   createFileDurably,
+  isSystemError,
   makeFolderDurably,
   readOwnFile,
   readSmallFile,
@@ -74,12 +75,12 @@ function prepareFirstToken(path: string, location: string): { token: string; isN
   );
 }
 
-/** Undefined if the file holds something else. @throws errors of the file system */
+/** Undefined if there is no file to read, or it holds something else. */
 export function readFirstToken(path: string): string | undefined {
   try {
     return tokenIn(readSmallFile(path, limits.access.tokenFileBytesMax));
   } catch (error) {
-    if (error instanceof UnfitFileError) return undefined;
+    if (error instanceof UnfitFileError || isSystemError(error)) return undefined;
     throw error;
   }
 }

@@ -30,7 +30,7 @@ export function readFormat(file: string, said: Values<'format'>['format']) {
   };
 }
 
-/** The format of a file to write. @throws UsageError if its name tells of another one */
+/** The format of a file to write. @throws UsageError if nothing names one that can be written */
 export function writtenFormat(file: string, said: Values<'format'>['format']) {
   const { ending, compression } = endingOf(file);
   const known = ending === '' ? 'ndjson' : endings[ending];

@@ -168,13 +168,11 @@ export function noteNewStore(location: StoreLocation, terminal: Terminal): void 
 export async function refuseOtherPlants(
   from: StoreLocation,
   to: StoreLocation,
+  acceptsLostCommits: boolean,
   terminal: Terminal,
 ): Promise<void> {
-  await using store = await engineOf(to).open({
-    callMs: limits.cli.lockMs,
-    mayMake: true,
-    acceptsLostCommits: true,
-  });
+  const callMs = limits.cli.lockMs;
+  await using store = await engineOf(to).open({ callMs, mayMake: true, acceptsLostCommits });
   if (store.isNew) noteNewStore(to, terminal);
   if (!(await hasPlants(store))) return;
   await using reader = await engineOf(from).openReader(limits.cli.readMs);

@@ -3,13 +3,7 @@ import { basename } from 'node:path';
 import { CommandError } from '../cli/command.ts';
 import { isSameFile, startOf, withoutLinks } from '../disk/files.ts';
 import { engineOf } from '../store/engines.ts';
-import {
-  firstTokenName,
-  manifestEnding,
-  type StoreLocation,
-  sqliteCompanions,
-  syncNotesEnding,
-} from '../store/location.ts';
+import { companionEndings, firstTokenName, type StoreLocation } from '../store/location.ts';
 
 /**
  * Refuses to write to a file of a store or a backup, also through a link.
@@ -30,7 +24,7 @@ function reasonToKeep(path: string, store: StoreLocation): string | undefined {
   if (isOfSqlite(path)) return 'is a store, a backup, or a file that SQLite keeps beside one';
   const target = withoutLinks(path);
   if (basename(target) === firstTokenName) return 'is where a store keeps its first token';
-  const ending = [...sqliteCompanions, syncNotesEnding, manifestEnding].find(
+  const ending = companionEndings.find(
     (one) => target.endsWith(one) && isOfSqlite(target.slice(0, -one.length)),
   );
   return ending && `belongs to ${target.slice(0, -ending.length)}`;

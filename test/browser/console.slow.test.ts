@@ -228,6 +228,11 @@ describe('the console', { skip: withoutChromium(), concurrency: 2 }, () => {
     await rows.first().waitFor();
     assert(page.url().endsWith('#/plants?name=ALDER&order=id'), page.url());
 
+    // The same search again shows what was created meanwhile.
+    await create(started.server.plantsUrl, { id: 2_000_001, name: 'Blue alder' });
+    await press(page, 'Search');
+    await rowOf(page, 'Blue alder').waitFor();
+
     await page.getByLabel('Created by').fill('nobody');
     await press(page, 'Search');
     await page.getByText('No plant matches.').waitFor();

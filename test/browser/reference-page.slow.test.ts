@@ -102,6 +102,9 @@ describe('the reference page', { skip: withoutChromium() }, () => {
     assert.match(await create(page, { Token: token, id: '1.5' }), /^400 .*"error":40002,/s);
     await status.getByRole('link', { name: '40002' }).click();
     await page.locator('tr:target', { hasText: 'has a fraction or is out of range' }).waitFor();
+    await page.getByLabel('Token', { exact: true }).fill('жетон');
+    await page.getByRole('button', { name: 'Create the plant' }).click();
+    await status.getByText('Nothing was sent (').waitFor();
   });
 
   test('the token is forgotten with the page, and is in the sample only while it is shown', async (t) => {

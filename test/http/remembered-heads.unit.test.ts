@@ -22,7 +22,7 @@ function traceparentOf(head: RequestHead | Refusal): string | undefined {
 }
 
 test('requests that differ in their traceparent alone share one remembered head, and each has its own value', () => {
-  const heads = new RememberedHeads('traceparent');
+  const heads = new RememberedHeads();
   const [first, second] = ['a', 'b'].map((digit) =>
     read(heads, `${start}\r\ntraceparent: ${traceparentWith(digit)}\r\nAccept: */*`),
   ) as [RequestHead, RequestHead];
@@ -43,7 +43,7 @@ for (const [what, lines] of Object.entries({
   'behind a field that has the name in its value': `X-Note: traceparent: none\r\ntraceparent: ${traceparentWith('a')}`,
 }))
   test(`a traceparent ${what} is found`, () => {
-    const heads = new RememberedHeads('traceparent');
+    const heads = new RememberedHeads();
     const text = `${start}\r\n${lines}`;
     assert.equal(traceparentOf(read(heads, text)), traceparentWith('a'));
     assert.equal(traceparentOf(read(heads, text)), traceparentWith('a'), 'remembered');
@@ -62,21 +62,21 @@ test('what is remembered of heads is bounded by the memory of their lines', () =
 
 test('two traceparents are none', () => {
   const line = `\r\ntraceparent: ${traceparentWith('a')}`;
-  const heads = new RememberedHeads('traceparent');
+  const heads = new RememberedHeads();
   assert.equal(traceparentOf(read(heads, start + line + line)), undefined);
   assert.equal(traceparentOf(read(heads, `${start + line}\r\nTraceparent: b`)), undefined);
 });
 
 test('of a long traceparent only the characters are kept that matter', () => {
   const value = `01-${'a'.repeat(32)}-${'b'.repeat(16)}-01-${'c'.repeat(1_000)}`;
-  const head = read(new RememberedHeads('traceparent'), `${start}\r\ntraceparent: ${value}`);
+  const head = read(new RememberedHeads(), `${start}\r\ntraceparent: ${value}`);
   assert.equal(traceparentOf(head), value.slice(0, 64));
 });
 
 test('a head with a field too many is refused, also if one of the fields is a traceparent', () => {
   const fields = '\r\na:'.repeat(limits.http.headerFieldsMax);
   const head = read(
-    new RememberedHeads('traceparent'),
+    new RememberedHeads(),
     `GET / HTTP/1.0${fields}\r\ntraceparent: ${traceparentWith('a')}`,
   );
   assert(head instanceof Refusal);
@@ -103,13 +103,13 @@ test('a head with a traceparent is read as without the memory, whatever its line
     'A: ',
   );
   const line = fc.tuple(name, value).map((both) => both.join(''));
-  const heads = new RememberedHeads('traceparent');
+  const heads = new RememberedHeads();
   fc.assert(
     fc.property(fc.array(line, { minLength: 1, maxLength: 4 }), (lines) => {
       const text = [start, ...lines].join('\r\n');
       // Where the head ends is found before the head is read.
       fc.pre(!text.includes('\r\n\r\n'));
-      assert.deepEqual(comparable(read(heads, text)), comparable(readHead(text, 'traceparent')));
+      assert.deepEqual(comparable(read(heads, text)), comparable(readHead(text)));
     }),
     { numRuns: 2_000 },
   );

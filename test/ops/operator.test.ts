@@ -273,7 +273,7 @@ test('the alerts have the bounds of the service', () => {
   const alerts = readFileSync(new URL('../../monitoring/alerts.yaml', import.meta.url), 'utf8');
   const bounds = [
     'plant_store_promised_disks < max_over_time(plant_store_promised_disks[1d])\n        for: 1m\n',
-    `plant_store_last_backup_age_seconds > ${limits.cli.backupAgeMs / 1_000}\n`,
+    `plant_store_last_backup_age_seconds > ${limits.ops.backupAgeMs / 1_000}\n`,
     `plant_store_disk_free_bytes < ${limits.disk.freeBytesPlenty}\n`,
     `plant_store_log_bytes > ${4 * limits.sqlite.walBytesKept}\n`,
     `plant_store_certificate_expires_seconds - time() < ${limits.tls.expiryWarningDays * 86_400}\n`,

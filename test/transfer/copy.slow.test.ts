@@ -113,6 +113,7 @@ test('nothing is copied or restored into a database that may lose it, unless tha
   for (const args of [argsOf(source, database), ['restore', backup, ...on(database)]]) {
     const { code, stderr } = await runHere(args);
     assert.match(stderr, /--accept-lost-commits/);
+    assert.doesNotMatch(stderr, /a new store/);
     assert.deepEqual([code, await countOf(database)], [1, 0]);
     await done(...args, '--accept-lost-commits');
     await emptyDatabase();

@@ -29,7 +29,7 @@ interface FlagTexts<T> {
   readonly help: string;
   /** In the help of a command, by its name, where another text fits better. */
   readonly helpIn?: Readonly<Record<string, string>>;
-  /** Who needs the flag, and when, for the docs. A flag without such a sentence is removed. */
+  /** Who needs the flag, and when, for the docs. */
   readonly need: string;
   /** An empty variable is no error, and counts as none. */
   readonly emptyVariableUnsets?: boolean;

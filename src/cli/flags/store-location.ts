@@ -2,6 +2,7 @@ import { statSync } from 'node:fs';
 import { basename } from 'node:path';
 import { withoutLinks } from '../../disk/files.ts';
 import {
+  companionEndings,
   defaultStorePath,
   fileLocation,
   firstTokenName,
@@ -44,7 +45,8 @@ function wrongForm(text: string): UsageError {
 function isBesideStore(path: string): boolean {
   try {
     return [path, withoutLinks(path)].some((name) => {
-      const [, store] = /^(.+)(?:-wal|-shm|-journal|\.manifest\.json)$/s.exec(name) ?? [];
+      const ending = companionEndings.find((one) => name.endsWith(one));
+      const store = ending && name.slice(0, -ending.length);
       const isCompanion = store && statSync(store, { throwIfNoEntry: false })?.isFile();
       return isCompanion || basename(name) === firstTokenName;
     });

@@ -149,8 +149,9 @@ const unitsMs = {
 export const durationMsMax = 100 * 365 * unitsMs.d;
 
 /**
- * `500ms`, `30s`, `15m`, `12h`, `90d`, `4w` or `1y`, in milliseconds. A timer of Node ends at once
- * if its time is longer than 24 days.
+ * `500ms`, `30s`, `15m`, `12h`, `90d`, `4w` or `1y`, in milliseconds.
+ *
+ * @param msMax at most 24 days for a timer of Node, which ends a longer one at once
  */
 export function duration(msMax: number): (value: string) => number {
   return (value) => {
@@ -167,7 +168,7 @@ export function orZero(parse: (value: string) => number): (value: string) => num
   return (value) => (/^0(ms|s|m|h|d|w|y)?$/.test(value) ? 0 : named(value));
 }
 
-/** A time before now: how long ago, or when. In milliseconds, also since the epoch. */
+/** A time before now: how long ago, or when, since the epoch. In milliseconds. */
 export type PastTime = { readonly agoMs: number } | { readonly atMs: number };
 
 /** `7d` (ago), `2026-11-24` (its first moment), or ISO 8601: local without a zone. */

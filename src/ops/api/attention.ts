@@ -60,7 +60,7 @@ function backupSays(
   if (backup.plants === 0 && hasPlants)
     return 'The last verified backup has no plants, and the store has some';
   if (backup.isFileGone) return 'The file of the last verified backup is no longer there';
-  const isOld = nowMs - Date.parse(backup.finishedAt) > limits.cli.backupAgeMs;
+  const isOld = nowMs - Date.parse(backup.finishedAt) > limits.ops.backupAgeMs;
   return isOld
     ? `The last verified backup was made ${distanceText(backup.finishedAt, nowMs)}`
     : undefined;

@@ -114,7 +114,7 @@ test('no store is made, restored or copied where a file of another belongs', asy
   const backup = join(quiet, 'backup.db');
   const link = join(folder, 'link-to-log.db');
   symlinkSync(join(quiet, 'plants.db-wal'), link);
-  const names = [...ofTheStore.slice(1), 'backup.db.manifest.json'];
+  const names = [...ofTheStore.slice(1), 'plants.db-sync', 'backup.db.manifest.json'];
   for (const path of [...names.map((name) => join(quiet, name)), link]) {
     const because =
       /^plant-store: (--store|TO) must not name a file that belongs to a store: .*; it is "sqlite:/;

@@ -38,12 +38,17 @@ async function send(): Promise<void> {
   const headers = new Headers({ 'Content-Type': 'application/json' });
   const began = performance.now();
   element('reply-shown').replaceChildren();
+  let isSent = false;
   try {
+    // Throws for a character that no header field has.
     if (token !== '') headers.set('Authorization', `Bearer ${token}`);
+    isSent = true;
     const reply = await fetch(address, { method: 'POST', headers, body: typed().body });
     show(reply, await reply.text(), performance.now() - began);
   } catch (error) {
-    const says = `No reply (${error}). The plant may be stored. A retry is safe.`;
+    const says = isSent
+      ? `No reply (${error}). The plant may be stored. A retry is safe.`
+      : `Nothing was sent (${error}).`;
     showReply(node('p', 'note bad', says));
   }
 }

@@ -17,11 +17,16 @@ function Tag({ tag }: { tag: string | undefined }) {
 
 /** The address has the filter, as the query of the API. */
 export function Plants({ store, query }: PageProps) {
+  const [searches, setSearches] = useState(0);
   const text = `${query}`;
-  return [h(Filters, { key: `filters ${text}`, query }), h(Found, { key: text, store, query })];
+  const searchAgain = () => setSearches(searches + 1);
+  return [
+    h(Filters, { key: `filters ${text}`, query, searchAgain }),
+    h(Found, { key: `${searches} ${text}`, store, query }),
+  ];
 }
 
-function Filters({ query }: { query: URLSearchParams }) {
+function Filters({ query, searchAgain }: { query: URLSearchParams; searchAgain: () => void }) {
   const search = (event: SubmitEvent) => {
     event.preventDefault();
     const form = new FormData(event.currentTarget as HTMLFormElement);
@@ -31,7 +36,8 @@ function Filters({ query }: { query: URLSearchParams }) {
     }
     const all = [...form].map(([name, value]) => [name, `${value}`.trim()]);
     const wanted = new URLSearchParams(all.filter(([, value]) => value !== ''));
-    location.hash = `#/plants?${wanted}`;
+    if (`${wanted}` === `${query}`) searchAgain();
+    else location.hash = `#/plants?${wanted}`;
   };
   const orders = [
     { value: '', text: 'newest first' },

@@ -146,8 +146,9 @@ export function Dialog({ title, onClose, isKept = false, children }: DialogProps
   }, []);
   const onCancel = (event: Event) => {
     event.preventDefault();
-    onClose();
+    if (!isKept) onClose();
   };
+  // Not all browsers know the attribute.
   const closedby = isKept ? 'none' : 'closerequest';
   return h(
     'dialog',
