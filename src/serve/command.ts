@@ -73,6 +73,9 @@ export const serve = command({
     // Outside a terminal, standard output and the log may be one file, which must hold only JSON.
     const isWatched = readable || (format === 'auto' && terminal.width !== undefined);
     try {
+      // The operator means the empty store, whatever earlier backups hold.
+      if (service.store.isNew && values['new-store'] === 'yes')
+        await service.store.noteDecision(Date.now());
       const token = await tokenToTry(service, config, values['token-file']);
       // On one terminal, the welcome has these facts.
       const isOneTerminal = terminal.width !== undefined && terminal.errorsWidth !== undefined;
@@ -86,9 +89,6 @@ export const serve = command({
     }
 
     readAgain = service.readAgain;
-    // The operator means the empty store, whatever earlier backups hold.
-    if (service.store.isNew && values['new-store'] === 'yes')
-      await service.store.noteDecision(Date.now());
     backups?.start();
     supervisor.reportReady();
     supervisor.watch(service.respond);
