@@ -16,8 +16,8 @@ export async function prepareNewStore({
   'new-store': choice,
   'backup-to': backups,
 }: Values<'store' | 'new-store' | 'backup-to'>): Promise<void> {
-  const { name, setTracesAside } = engineOf(store);
-  if (choice === 'yes') return setTracesAside();
+  const { name, setRemnantsAside } = engineOf(store);
+  if (choice === 'yes') return setRemnantsAside();
   const found = await earlierStore(store, backups);
   if (choice === 'never' && found === undefined)
     throw new CommandError(
@@ -35,24 +35,24 @@ export async function earlierStore(
   location: StoreLocation,
   backups: string | undefined,
 ): Promise<{ readonly says: string; readonly remedy: string } | undefined> {
-  const { name, file, url, traces: tracesBeside } = engineOf(location);
-  const beside = await tracesBeside();
-  const inBackups = backups === undefined ? [] : await tracesIn(resolve(backups), location);
-  const traces = [...inBackups, ...beside.map(({ says }) => says)];
-  if (traces.length === 0) return undefined;
+  const { name, file, url, remnants } = engineOf(location);
+  const beside = await remnants();
+  const inBackups = backups === undefined ? [] : await backupIn(resolve(backups), location);
+  const found = [...inBackups, ...beside.map(({ says }) => says)];
+  if (found.length === 0) return undefined;
   const source = inBackups.length === 0 ? 'BACKUP' : shellQuoted(resolve(`${backups}`));
   // It is newer than any backup.
-  const [saved] = beside.flatMap((trace) => trace.saved ?? []);
+  const [saved] = beside.flatMap((remnant) => remnant.saved ?? []);
   const copy = `"plant-store copy ${shellQuoted(`sqlite:${saved}`)} ${shellQuoted(url)}"`;
   const check = file ? 'mount its disk if it is not mounted' : 'check the URL of the database';
   return {
-    says: `there is no store at ${name}, and there was one: ${traces.join('; ')}`,
+    says: `there is no store at ${name}, and there was one: ${found.join('; ')}`,
     remedy: `${check}, or bring the store back with ${saved ? copy : engineOf(location).command(`restore ${source}`)}`,
   };
 }
 
 /** A disk of backups that is away tells nothing, and keeps no service from its start. */
-async function tracesIn(folder: string, location: StoreLocation): Promise<string[]> {
+async function backupIn(folder: string, location: StoreLocation): Promise<string[]> {
   const all = await listBackups(folder).catch((error) => {
     if (!isSystemError(error)) throw error;
     return [];

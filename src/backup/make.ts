@@ -257,7 +257,7 @@ async function copyDatabase(
   terminal: Terminal,
 ): Promise<BackupFigures> {
   const file = fileLocation(copy);
-  const choices = { acceptsLostCommits: false, isTemporary: true };
+  const choices = { acceptsLostCommits: false, isForBackup: true };
   const copied = await makeStoreCopy(location, file, choices, terminal).catch((error) => {
     throw error instanceof StoreError
       ? new CommandError(`cannot copy the store (${error.message})`, { cause: error })

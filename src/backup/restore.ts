@@ -147,7 +147,7 @@ async function restoreIntoDatabase(
   const figures = await soundFigures(source, source, terminal);
   const backup = fileLocation(source);
   await refuseOtherPlants(backup, location, acceptsLostCommits, terminal);
-  const copied = { acceptsLostCommits, isTemporary: false };
+  const copied = { acceptsLostCommits, isForBackup: false };
   demandSame(await makeStoreCopy(backup, location, copied, terminal));
   await using store = await openToChange(location);
   await store.noteDecision(Date.now(), figures.digest);

@@ -6,7 +6,7 @@ import { type Environment, withoutSettings } from '../cli/flags/environment.ts';
 import { type Retention, retentionText } from '../cli/flags/values.ts';
 import { isSystemError } from '../disk/files.ts';
 import { limits } from '../limits.ts';
-import type { BackupDesk } from '../ops/api/backups.ts';
+import type { BackupControl } from '../ops/api/backups.ts';
 import type { BackupList, LastRun, ListedBackup, RunningBackup } from '../ops/contract.ts';
 import { reused } from '../ops/loading.ts';
 import { programCommand } from '../program.ts';
@@ -136,7 +136,7 @@ export function openBackups(
     }, ms).unref();
   }
 
-  const desk: BackupDesk = {
+  const control: BackupControl = {
     last: () => last,
     loss(count) {
       const loss = list.found && lossIn(list.found, origin, count);
@@ -168,7 +168,7 @@ export function openBackups(
     },
   };
   return {
-    desk,
+    control,
     /** Begins to make backups at regular times. */
     start: () => wait(limits.schedule.restMs),
     async [Symbol.asyncDispose]() {

@@ -50,7 +50,7 @@ export const operatorProblems = withStatus({
     remedy: 'Make one with `plant-store token create NAME --role operate`.',
   },
   pathUnknown: { ...problems.pathUnknown, remedy: 'Check the address.' },
-  recordUnknown: {
+  tokenUnknown: {
     code: 40450,
     when: 'There is no token with this name that is not revoked.',
     remedy: 'Check the name.',
@@ -72,7 +72,7 @@ export const operatorProblems = withStatus({
     when: 'The token has two secrets in force: the grace of its last rotation is not over.',
     remedy: 'Rotate again after the time in the message, or with a grace of 0.',
   },
-  jobUnderWay: {
+  backupUnderWay: {
     code: 40955,
     when: 'A backup runs already.',
     remedy: 'Wait for its end.',

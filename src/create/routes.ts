@@ -43,15 +43,15 @@ export function routes(options: RoutesOptions): Handle {
     const handle = methods.get(method);
     if (handle !== undefined) return handle(exchange, head);
     const allow = [...methods.keys()].join(', ');
-    const asksForPage = path in calledByPages && isPreflight(head);
-    if (asksForPage && cors?.allows(head.fields)) return answerPreflight(exchange, allow);
+    const isPreflightHere = path in calledByPages && isPreflight(head);
+    if (isPreflightHere && cors?.allows(head.fields)) return answerPreflight(exchange, allow);
     sendRefusal(
       exchange,
       new Refusal(
         'methodNotAllowed',
         `The method ${excerpt(method)} is not allowed here; use ${allow}.`,
         { Allow: allow },
-        asksForPage ? whyNotAllowed(head.fields) : undefined,
+        isPreflightHere ? whyNotAllowed(head.fields) : undefined,
       ),
     );
   };

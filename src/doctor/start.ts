@@ -44,7 +44,7 @@ export function storeText(identity: string | undefined): string {
 export function checkStart(location: StoreLocation, userId: number | undefined): NamedFinding[] {
   const found = resolveEngine<NamedFinding[]>(
     {
-      sqlite: (file) => demandFit(checkOutside(lookAt(file, userId))),
+      sqlite: (file) => refuseUnfitFileSystem(checkOutside(lookAt(file, userId))),
       postgres: () => named({ user: user(userId) }),
     },
     location,
@@ -53,7 +53,7 @@ export function checkStart(location: StoreLocation, userId: number | undefined):
 }
 
 /** @throws CommandError for a file system on which the store would be damaged */
-function demandFit(found: NamedFinding[]): NamedFinding[] {
+function refuseUnfitFileSystem(found: NamedFinding[]): NamedFinding[] {
   const unfit = found.find(({ name, level }) => name === 'file system' && level === 'error');
   if (unfit) throw new CommandError(`${unfit.name}: ${unfit.says}`);
   return found;

@@ -67,7 +67,7 @@ export class Connection implements Member {
     return this.hasNoRequest && this.socket.writableLength === 0;
   }
 
-  get isServed(): boolean {
+  get awaitsReply(): boolean {
     return this.isHandling || this.replies.awaitsReply;
   }
 
@@ -119,7 +119,7 @@ export class Connection implements Member {
     const fault = this.reader.skipEmptyLines();
     if (fault) return this.refuse(fault);
     if (this.reader.isBlank) return false;
-    if (this.replies.isCrowded) return this.holdBack();
+    if (this.replies.isFull) return this.holdBack();
     const head = this.reader.readHead(this.options.listener.heads);
     if (head instanceof Refusal) return this.refuse(head);
     if (head) return this.begin(head);
@@ -265,7 +265,7 @@ export class Connection implements Member {
     if (this.arriving?.exchange.isOver) this.deadlines.limitDiscard(limits.http.lingerMs);
     if (this.replies.isFinished) return this.linger();
     if (this.hasNoRequest) return this.becomeIdle();
-    if (!this.isHeldBack || this.replies.isCrowded) return;
+    if (!this.isHeldBack || this.replies.isFull) return;
     this.isHeldBack = false;
     this.socket.resume();
     this.read();

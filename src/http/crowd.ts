@@ -8,7 +8,7 @@ export interface Member {
   /** Whose request the connection has last carried. Undefined for a stranger. */
   readonly account: number | undefined;
   /** A whole request waits for its answer. */
-  readonly isServed: boolean;
+  readonly awaitsReply: boolean;
   /** No request has arrived, in part or whole, and no reply is unsent. */
   readonly isIdle: boolean;
   /** When a connection has been idle for too long. */
@@ -38,11 +38,14 @@ export interface CrowdOptions {
  * The connections of a listener, which share its bounds. Where one is reached, a stranger gives
  * way: a connection that has carried no valid token. Of all strangers, it is the one that has sent
  * no request for the longest time, of the network with the most.
+ *
+ * A connection is counted from `enter` to `leave`, and is a member from `add` to `remove`. In
+ * between, `linger` or `end` says that the member is no longer open.
  */
 export class Crowd<M extends Member> {
   readonly members = new Set<M>();
   private readonly strangers = new FairShares<string, M>(Number.POSITIVE_INFINITY);
-  private readonly servedStrangers = new FairShares<string, M>(Number.POSITIVE_INFINITY);
+  private readonly waitingStrangers = new FairShares<string, M>(Number.POSITIVE_INFINITY);
   private readonly lingering = new Set<M>();
   private readonly heldByStrangers: FairShares<string, M>;
   private readonly heldByClients: FairShares<number, M>;
@@ -78,7 +81,7 @@ export class Crowd<M extends Member> {
     const { strangers } = this.options.counters;
     if (this.excess <= 0 || this.endStranger()) return;
     if (strangers.count() > 0) return this.options.askForRoom?.();
-    (this.servedStrangers.oldestOfLargest() ?? this.idlest() ?? this.unfinished())?.giveWay();
+    (this.waitingStrangers.oldestOfLargest() ?? this.idlest() ?? this.unfinished())?.giveWay();
   }
 
   /** Open connections that are too many. */
@@ -107,7 +110,7 @@ export class Crowd<M extends Member> {
   private unfinished(): M | undefined {
     const found = new FairShares<number | undefined, M>(Number.POSITIVE_INFINITY);
     for (const member of this.members)
-      if (!member.isServed && !member.isIdle) found.set(member, member.account, 1);
+      if (!member.awaitsReply && !member.isIdle) found.set(member, member.account, 1);
     return found.oldestOfLargest();
   }
 
@@ -119,7 +122,7 @@ export class Crowd<M extends Member> {
   /** To be called after each change of what the member shows. */
   update(member: M): void {
     if (member.account === undefined)
-      this.placeStranger(member, member.isServed ? 'served' : 'waited for');
+      this.placeStranger(member, member.awaitsReply ? 'served' : 'waited for');
     this.hold(member);
   }
 
@@ -144,7 +147,7 @@ export class Crowd<M extends Member> {
     const [before, after] = [this.strangers.has(member) ? 1 : 0, state === 'waited for' ? 1 : 0];
     if (before !== after) strangers.add(after - before, Number.POSITIVE_INFINITY);
     this.strangers.set(member, member.network, after);
-    this.servedStrangers.set(member, member.network, state === 'served' ? 1 : 0);
+    this.waitingStrangers.set(member, member.network, state === 'served' ? 1 : 0);
   }
 
   /** A stranger that sends a request goes to the end of the line. */

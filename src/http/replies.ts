@@ -14,7 +14,7 @@ export class Replies {
   private waitingBytes = 0;
   private writtenBytes = 0;
   /** Unsent bytes of a reply whose head has been sent. */
-  private file: Buffer | undefined;
+  private rest: Buffer | undefined;
   private readonly socket: Socket;
   readonly listener: ListenerState;
   private readonly pipelined: SharedCounter;
@@ -48,11 +48,11 @@ export class Replies {
   }
 
   get isIdle(): boolean {
-    return this.inLine.length === 0 && this.file === undefined;
+    return this.inLine.length === 0 && this.rest === undefined;
   }
 
   get isFinished(): boolean {
-    return this.last?.isOver === true && this.file === undefined;
+    return this.last?.isOver === true && this.rest === undefined;
   }
 
   /** Bytes that the kernel does not have yet. Short texts count by characters. */
@@ -61,7 +61,7 @@ export class Replies {
   }
 
   get hasUnsent(): boolean {
-    return this.file !== undefined || this.socket.writableLength > 0;
+    return this.rest !== undefined || this.socket.writableLength > 0;
   }
 
   /** What the kernel has got since the start of the connection. Short texts count by characters. */
@@ -70,7 +70,7 @@ export class Replies {
   }
 
   /** Replies must be sent before another request is read. */
-  get isCrowded(): boolean {
+  get isFull(): boolean {
     return (
       this.inLine.length >= limits.http.pipelineMax ||
       this.waitingBytes > limits.http.unsentBytes ||
@@ -106,7 +106,7 @@ export class Replies {
     do {
       const text = this.nextText(isEnding);
       if (text !== '') this.write(text);
-    } while (this.sendFile());
+    } while (this.sendRest());
   }
 
   private write(content: string | Buffer): void {
@@ -120,7 +120,7 @@ export class Replies {
   /** The replies that are next in line, up to the head of a reply whose body follows. */
   private nextText(isEnding: boolean): string {
     let text = '';
-    while (this.file === undefined) {
+    while (this.rest === undefined) {
       const exchange = this.inLine[0];
       if (exchange === undefined) break;
       if (exchange.isContinueDue) text += continueText;
@@ -129,7 +129,7 @@ export class Replies {
       if (reply === undefined) break;
       if (isEnding && this.inLine.length === 1) this.last = exchange;
       text += this.textOf(exchange, reply);
-      if (typeof reply.body !== 'string') this.file = exchange.isHead ? undefined : reply.body;
+      if (typeof reply.body !== 'string') this.rest = exchange.isHead ? undefined : reply.body;
       this.remove(exchange, reply);
     }
     return text;
@@ -157,15 +157,15 @@ export class Replies {
     if (this.inLine.length > 0) this.pipelined.subtract(1);
   }
 
-  /** @returns whether a file has been sent to its end */
-  private sendFile(): boolean {
-    if (this.file === undefined) return false;
-    while (this.file.length > 0 && !this.socket.writableNeedDrain) {
-      this.write(this.file.subarray(0, limits.http.unsentBytes));
-      this.file = this.file.subarray(limits.http.unsentBytes);
+  /** @returns whether there was a rest, and all of it has been sent */
+  private sendRest(): boolean {
+    if (this.rest === undefined) return false;
+    while (this.rest.length > 0 && !this.socket.writableNeedDrain) {
+      this.write(this.rest.subarray(0, limits.http.unsentBytes));
+      this.rest = this.rest.subarray(limits.http.unsentBytes);
     }
-    if (this.file.length > 0) return false;
-    this.file = undefined;
+    if (this.rest.length > 0) return false;
+    this.rest = undefined;
     return true;
   }
 

@@ -2,7 +2,7 @@ import { excerpt } from '../contract/excerpt.ts';
 import { limits } from '../limits.ts';
 import { StoreError } from '../store/errors.ts';
 import { type Answer, fieldOf, type Handler, type OperatorRequest } from './answer.ts';
-import { type BackupDesk, listBackups, makeBackup } from './api/backups.ts';
+import { type BackupControl, listBackups, makeBackup } from './api/backups.ts';
 import { answerJson, refuse } from './api/json.ts';
 import { type OverviewSources, showOverview } from './api/overview.ts';
 import { searchPlants } from './api/plants.ts';
@@ -33,7 +33,7 @@ import type { RefusedRequests } from './refused-requests.ts';
 export interface ConsoleSources extends OverviewSources, SignInSources, TokenSources {
   readonly reader: ReaderThread;
   readonly samples: Samples;
-  readonly backups: BackupDesk | undefined;
+  readonly backups: BackupControl | undefined;
   readonly refusedRequests: RefusedRequests;
   readonly settings: readonly Setting[];
 }

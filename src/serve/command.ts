@@ -63,7 +63,7 @@ export const serve = command({
     }
     const backups = await backupsOf(values, () => service.store, terminal, log);
     const { env } = terminal;
-    const service: Service = await startService(config, serviceLog, env, backups?.desk).catch(
+    const service: Service = await startService(config, serviceLog, env, backups?.control).catch(
       (error) => {
         throw listenError(error, '', config.host, config.port, env);
       },
@@ -91,7 +91,7 @@ export const serve = command({
     readAgain = service.readAgain;
     backups?.start();
     supervisor.reportReady();
-    supervisor.watch(service.respond);
+    supervisor.watch(service.proveAlive);
     const failure = service.failed.then((message) => ({ failure: message }));
     const reason = await Promise.race([signal, failure]);
     exitWhenStuck(terminal, log, limits.service.drainMs + config.commitMs);
@@ -175,7 +175,7 @@ export function logAge(lastBeatMs: number, log: Pick<Log, 'info' | 'warn'>): voi
 async function demandStore(values: ServeValues, log: Log): Promise<void> {
   const { store, 'new-store': choice, 'backup-to': backups } = values;
   const { file, isThere } = engineOf(store);
-  // Only backups are traces of an earlier store in a database.
+  // Only backups are remnants of an earlier store in a database.
   if (file === undefined && choice === 'auto' && backups === undefined) return;
   if (await isThere()) {
     const says = '--new-store yes is set, and would make a lost store again; remove the setting';

@@ -5,7 +5,7 @@ import { fileSystemOfLater, isSpaceLow } from '../disk/file-system.ts';
 import { isAbsentLater } from '../disk/files.ts';
 import type { ListenerEvents } from '../http/exchange.ts';
 import { limits } from '../limits.ts';
-import type { BackupDesk } from '../ops/api/backups.ts';
+import type { BackupControl } from '../ops/api/backups.ts';
 import { createHealth, type Phase, type Space } from '../ops/health/health.ts';
 import { type Heartbeat, startHeartbeat } from '../ops/health/heartbeat.ts';
 import { listenForOperators, probesOf } from '../ops/listener.ts';
@@ -38,7 +38,7 @@ export interface OperatorOptions {
   readonly tokenFigures: TokenFigureTable;
   readonly storeWatch: StoreWatch;
   readonly refusedRequests: RefusedRequests;
-  readonly backups: BackupDesk | undefined;
+  readonly backups: BackupControl | undefined;
   readonly counters: Readonly<
     Record<'connections' | 'queuedPlants' | 'queuedBytes', SharedCounter>
   >;

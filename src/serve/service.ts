@@ -3,7 +3,7 @@ import { CommandError } from '../cli/command.ts';
 import type { Environment } from '../cli/flags/environment.ts';
 import type { TlsFiles } from '../cli/flags/groups.ts';
 import { limits } from '../limits.ts';
-import type { BackupDesk } from '../ops/api/backups.ts';
+import type { BackupControl } from '../ops/api/backups.ts';
 import { rememberRefusals } from '../ops/refused-requests.ts';
 import { tabulateTokens } from '../ops/token-figures.ts';
 import { engineOf } from '../store/engines.ts';
@@ -28,7 +28,7 @@ export async function startService(
   config: ServiceConfig,
   serviceLog: ServiceLog,
   env: Environment,
-  backups?: BackupDesk,
+  backups?: BackupControl,
 ) {
   const bounds = withinDescriptors(config);
   if (bounds instanceof CommandError) throw bounds;
@@ -112,7 +112,7 @@ export async function startService(
   await operator.knowsReadiness;
   const plantsUrl = `${origin}${config.basePath}/plants`;
   return {
-    ...running(plantsUrl, store, operator, threads, starting.move()),
+    ...serviceOf(plantsUrl, store, operator, threads, starting.move()),
     /** Connections to a database, of all threads. */
     databaseConnectionsMax: database.all,
     /** Time of the last heartbeat in the store before this start, in ms since the epoch. */
@@ -131,7 +131,7 @@ async function watch(files: TlsFiles, log: Log): Promise<CertificateWatch> {
   return watchCertificate(files, log);
 }
 
-function running(
+function serviceOf(
   plantsUrl: string,
   store: SharedStore,
   operator: Operator,
@@ -149,7 +149,7 @@ function running(
      * Resolves when every thread on the path of a create has answered. A store that refuses a write
      * has answered. One call at a time.
      */
-    respond: () =>
+    proveAlive: () =>
       Promise.all([
         store.beat(Date.now()).catch(() => undefined),
         ...threads.map((thread) => thread.ping()),

@@ -15,7 +15,7 @@ export interface StoreOptions {
   readonly standbysMin?: number;
 }
 
-export interface Trace {
+export interface Remnant {
   /** A clause. */
   readonly says: string;
   /** The file, if a service has saved the plants in it. */
@@ -52,9 +52,9 @@ export interface Engine {
   /** Tells whether the store exists. An empty file is no store. @throws StoreOpenError, StoreError */
   isThere(): Promise<boolean>;
   /** What is left of an earlier store at a location without a store. */
-  traces(): Promise<Trace[]>;
+  remnants(): Promise<Remnant[]>;
   /** Gives a WAL without its store another name: SQLite would remove the WAL. */
-  setTracesAside(): void;
+  setRemnantsAside(): void;
   /** A command of the program on the store, in quotes, for a message. */
   command(words: string): string;
   /** @throws StoreOpenError, also if the store does not exist and may not be made; StoreError */

@@ -60,7 +60,7 @@ export function openRefresh({ read, everyMs, retryMs, againMs, staleMs, onError 
       await readNow();
       next = setTimeout(readOnce, everyMs);
     },
-    /** Whether the last successful read began more than `staleMs` ago. */
+    /** Whether the last successful read began more than `staleMs` ago. Begins a read that is late. */
     isStale(): boolean {
       const ageMs = performance.now() - readAtMs;
       // The timers of a busy thread are late.

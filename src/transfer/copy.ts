@@ -26,7 +26,7 @@ export const copy = command({
     const from = parsed({ ...flags.store, parse: storeOrFile }, 'FROM', first, terminal.env);
     const to = parsed(flags.store, 'TO', second, terminal.env);
     if (isSame(from, to)) throw new UsageError('FROM and TO are the same store');
-    const choices = { acceptsLostCommits, isTemporary: false };
+    const choices = { acceptsLostCommits, isForBackup: false };
     const copied = await makeStoreCopy(from, to, choices, terminal);
     terminal.note(`Copied ${copied.took}; ${numberText(copied.counts.same)} existed already.`);
     if (json) {

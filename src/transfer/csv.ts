@@ -142,12 +142,12 @@ function readRecord({ bytes, line }: RawRecord, columns: Columns, hasLineEnd: bo
   const text = textOf(bytes);
   const row = readRow(text, columns, hasLineEnd);
   if (columns.isUnsure && /"|\\N/.test(text))
-    demandSame(row, readRow(text, { ...columns, quotes: true }, hasLineEnd), line);
+    demandOneReading(row, readRow(text, { ...columns, quotes: true }, hasLineEnd), line);
   return row;
 }
 
 /** Until two readings of a record differ, they agree on where each record ends, too. */
-function demandSame(plain: Row, quoted: Row, line: number): void {
+function demandOneReading(plain: Row, quoted: Row, line: number): void {
   if (isDeepStrictEqual(plain, quoted)) return;
   const readings = `as CSV ${shownRow(quoted)}, and as TSV ${shownRow(plain)}`;
   throw new FileError(`can be read in two ways from line ${line} on: ${readings}; add ${ofQuotes}`);

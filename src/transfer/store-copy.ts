@@ -21,7 +21,7 @@ interface CopyChoices {
    * the plants are read back, the operator is told of a new target, an unavailable target is
    * retried, and a repeated command resumes the copy.
    */
-  readonly isTemporary: boolean;
+  readonly isForBackup: boolean;
 }
 
 /**
@@ -32,11 +32,11 @@ interface CopyChoices {
 export async function makeStoreCopy(
   from: StoreLocation,
   to: StoreLocation,
-  { acceptsLostCommits, isTemporary }: CopyChoices,
+  { acceptsLostCommits, isForBackup }: CopyChoices,
   terminal: Terminal,
 ) {
   const counts = noneCopied();
-  using _ = isTemporary
+  using _ = isForBackup
     ? undefined
     : atInterruption(terminal, 'the copy', () => {
         const done = `${plantsText(counts.created)} copied until then`;
@@ -46,24 +46,24 @@ export async function makeStoreCopy(
   await using snapshot = await reader.openSnapshot();
   // After the snapshot, so that the token of each plant is among them.
   const tokens = await reader.listTokens();
-  const { isThere, setTracesAside, open } = engineOf(to);
-  if (!isTemporary && !(await isThere())) setTracesAside();
+  const { isThere, setRemnantsAside, open } = engineOf(to);
+  if (!isForBackup && !(await isThere())) setRemnantsAside();
   const callMs = limits.cli.lockMs;
   await using store = await open({ callMs, mayMake: true, acceptsLostCommits });
-  if (store.isNew && !isTemporary) noteNewStore(to, terminal);
+  if (store.isNew && !isForBackup) noteNewStore(to, terminal);
   for (const says of await store.testWrite()) terminal.note(says, 'warning');
   const identity = (await reader.identity())?.identity;
   if (identity !== undefined && !(await hasPlants(store))) await store.takeIdentity(identity);
   const tokenIds = await copyTokens(tokens, store, to);
 
-  const { plants: known, ms: sinceMs } = isTemporary ? none : await knownPlants(snapshot, store);
+  const { plants: known, ms: sinceMs } = isForBackup ? none : await knownPlants(snapshot, store);
   const plants = (await snapshot.countPlants()) - known;
   const startedMs = performance.now();
   const source = await copyPlants(snapshot, store, counts, {
     tokenIds,
     sinceMs,
     onProgress: (done) => terminal.showProgress('copying', { done, total: plants, unit: 'plants' }),
-    waitMs: isTemporary ? 0 : limits.transfer.importWaitMs,
+    waitMs: isForBackup ? 0 : limits.transfer.importWaitMs,
     onWait: (why) => terminal.note(`${store.url} takes no plants (${why}); retrying.`),
   });
   terminal.showProgress('');
@@ -73,7 +73,7 @@ export async function makeStoreCopy(
     known,
     tokens: tokens.length,
     source,
-    target: isTemporary ? source : await readBack(store, plants, sinceMs, terminal),
+    target: isForBackup ? source : await readBack(store, plants, sinceMs, terminal),
     took,
   };
 }

@@ -110,7 +110,7 @@ test('a backup is due by the last one that the store knows, unless that is in th
     { info: note, warn: note, error: note } as unknown as Log,
     () => nowMs,
   );
-  const dueInMs = async () => Date.parse(`${(await backups.desk.show()).dueAt}`) - nowMs;
+  const dueInMs = async () => Date.parse(`${(await backups.control.show()).dueAt}`) - nowMs;
   const record = async (finishedAtMs: number) => {
     await using opened = await openStoreAt(store);
     await opened.recordBackup({ file: '/b.db', finishedAtMs, plants: 3, digest: '' });
@@ -123,8 +123,8 @@ test('a backup is due by the last one that the store knows, unless that is in th
   await record(nowMs - 2 * hourMs);
   assert.equal(await dueInMs(), 0);
 
-  assert.equal(backups.desk.backUp('alice')?.operator, 'alice');
-  while ((await backups.desk.show()).last === null) await pause();
+  assert.equal(backups.control.backUp('alice')?.operator, 'alice');
+  while ((await backups.control.show()).last === null) await pause();
   assert.deepEqual(logged, ['a backup has failed']);
   assert.equal(await dueInMs(), limits.schedule.retryMs, 'after a failure');
   await record(nowMs - 1);
@@ -172,7 +172,7 @@ test('a backup whose manifest is damaged is listed as such', async (t) => {
   const location = fileLocation(store);
   await using reader = await engineOf(location).openReader(1_000);
   await using backups = openBackups(plan, location, () => reader, {}, {} as Log, Date.now);
-  const [listed] = (await backups.desk.show()).backups;
+  const [listed] = (await backups.control.show()).backups;
   assert.deepEqual([listed?.plants, listed?.fault], [null, 'the manifest is damaged']);
   await done('backup', folder, ...on(store));
 });

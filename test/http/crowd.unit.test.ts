@@ -35,7 +35,7 @@ test('a handshake on another thread gives way before an idle client', () => {
   const handshake = new Socket();
   layer.accept(handshake);
   here.add({
-    ...{ network: '', account: 1, isServed: false, isIdle: true, idleEndMs: 1, heldBytes: 0 },
+    ...{ network: '', account: 1, awaitsReply: false, isIdle: true, idleEndMs: 1, heldBytes: 0 },
     ...{ giveWay: unexpected, destroy: unexpected },
   });
   // A newcomer is the first beyond the bound of 30. A 32nd is spare, twice.

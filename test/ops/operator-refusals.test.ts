@@ -80,7 +80,7 @@ const cases: Partial<Record<OperatorProblemName, readonly string[]>> = {
   otherSite: [requestOf('POST /api/session', ['Sec-Fetch-Site: cross-site'], '{}')],
   notOperator: [signIn(creating)],
   pathUnknown: [requestOf('GET /nothing'), requestOf('GET //localhost/livez')],
-  recordUnknown: [requestOf('DELETE /api/tokens?name=x', [cookie])],
+  tokenUnknown: [requestOf('DELETE /api/tokens?name=x', [cookie])],
   backupsOff: [requestOf('POST /api/backups', [cookie])],
   methodNotAllowed: [
     requestOf('POST /livez'),
@@ -158,7 +158,7 @@ test('40955 is answered while another backup runs', async (t) => {
   const { port, cookie } = await startSignedIn(t, '--backup-to', folder);
   const backUp = () => exchange(t, port, requestOf('POST /api/backups', [cookie]));
   await backUp();
-  assertProvoked(await backUp(), 'jobUnderWay');
+  assertProvoked(await backUp(), 'backupUnderWay');
 });
 
 test('40800 is answered to a request that does not arrive in time, and a connection without a request is closed', async () => {
@@ -220,13 +220,13 @@ const promised: Readonly<Record<OperatorProblemName, number>> = {
   otherSite: 40301,
   notOperator: 40350,
   pathUnknown: 40400,
-  recordUnknown: 40450,
+  tokenUnknown: 40450,
   methodNotAllowed: 40500,
   requestTimeout: 40800,
   tokenNameTaken: 40900,
   tokensTooMany: 40901,
   tokenInRotation: 40950,
-  jobUnderWay: 40955,
+  backupUnderWay: 40955,
   backupsOff: 40956,
   bodyTooLarge: 41300,
   mediaTypeUnsupported: 41500,

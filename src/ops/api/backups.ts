@@ -5,7 +5,7 @@ import { answerJson, refuse } from './json.ts';
 import type { SessionRequest } from './session.ts';
 
 /** The backups of a service with `--backup-to`. */
-export interface BackupDesk {
+export interface BackupControl {
   show(): Promise<BackupList>;
   /** Null: this service has made no backup. */
   last(): LastRun | null;
@@ -15,23 +15,23 @@ export interface BackupDesk {
   backUp(operator: string): RunningBackup | undefined;
 }
 
-/** @param desk undefined: the service has no folder for backups */
-export function listBackups(desk: BackupDesk | undefined): Handler {
+/** @param control undefined: the service has no folder for backups */
+export function listBackups(control: BackupControl | undefined): Handler {
   return async () =>
-    answerJson(desk ? await desk.show() : ({ folder: null } satisfies BackupReply));
+    answerJson(control ? await control.show() : ({ folder: null } satisfies BackupReply));
 }
 
 /** Answers before the backup has ended. */
-export function makeBackup(desk: BackupDesk | undefined): Handler<SessionRequest> {
+export function makeBackup(control: BackupControl | undefined): Handler<SessionRequest> {
   return ({ operator }) => {
-    if (!desk)
+    if (!control)
       return refuse(
         'backupsOff',
         'This service has no folder for backups. Start it with --backup-to FOLDER.',
       );
-    const running = desk.backUp(operator);
+    const running = control.backUp(operator);
     return running
       ? answerJson(running, 202)
-      : refuse('jobUnderWay', 'Another backup is under way. Wait for its end.');
+      : refuse('backupUnderWay', 'Another backup is under way. Wait for its end.');
   };
 }

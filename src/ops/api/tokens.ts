@@ -73,7 +73,7 @@ export function createToken({ store, log, now }: TokenSources): Handler<SessionR
 const problemOf = {
   'name taken': 'tokenNameTaken',
   'too many': 'tokensTooMany',
-  'not in force': 'recordUnknown',
+  'not in force': 'tokenUnknown',
   'in rotation': 'tokenInRotation',
 } as const;
 
@@ -98,7 +98,7 @@ export function renewToken({ store, log, now }: TokenSources): Handler<SessionRe
 /** Changes the rate of a token. */
 export function limitToken({ store, log }: TokenSources): Handler<SessionRequest> {
   return withJson(parseLimit, async ({ operator }: SessionRequest, { name, rate }) => {
-    if (!(await store.limitToken(name, rate))) return refuse('recordUnknown', nameUnknown);
+    if (!(await store.limitToken(name, rate))) return refuse('tokenUnknown', nameUnknown);
     log.info({ operator, token: name }, 'the rate of a token was changed in the console');
     return noContent;
   });
@@ -111,7 +111,7 @@ export function revokeToken({ store, log, now }: TokenSources): Handler<SessionR
   return async ({ query, operator }) => {
     const token = query['name'] ?? '';
     if (!(await store.revokeToken(token, now(), actorText(operator))))
-      return refuse('recordUnknown', nameUnknown);
+      return refuse('tokenUnknown', nameUnknown);
     log.info({ operator, token }, 'a token was revoked in the console');
     return noContent;
   };

@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { limits } from '../../limits.ts';
 import type { StoreError } from '../errors.ts';
-import { walBytesKept } from './database.ts';
+import { walBytesToKeep } from './database.ts';
 import { storeError } from './errors.ts';
 import { syncPart } from './failed-sync.ts';
 import { pragma } from './schema.ts';
@@ -21,7 +21,7 @@ import { inTransaction } from './write-lock.ts';
  * The event loop turns during each sync, and waits for one copy of pages at most.
  *
  * @param store descriptor of the file of the store
- * @param faultOfStore as `watchFiles` returns it. With a lost index, a checkpoint would write over
+ * @param checkStore as `openFileCheck` returns it. With a lost index, a checkpoint would write over
  * what another process has written
  * @param onCopied gets the duration of each checkpoint
  * @returns a function that checkpoints if enough pages have been written, one call at a time. It
@@ -31,7 +31,7 @@ export function prepareCheckpoints(
   db: DatabaseSync,
   store: number,
   { lock, noteWalBytes }: SharedWrites,
-  faultOfStore: () => StoreError | undefined,
+  checkStore: () => StoreError | undefined,
   onCopied: (tookMs: number) => void,
 ): () => Promise<void> {
   const measure = db.prepare('PRAGMA wal_checkpoint(NOOP)');
@@ -91,7 +91,7 @@ export function prepareCheckpoints(
    * itself. It would take a smaller WAL for a reason to copy the whole store.
    */
   function limitWal(isWhole: boolean): void {
-    const bytes = isWhole ? walBytesKept(db) : limits.sqlite.walBytesKept;
+    const bytes = isWhole ? walBytesToKeep(db) : limits.sqlite.walBytesKept;
     db.exec(`PRAGMA journal_size_limit = ${bytes}`);
   }
 
@@ -111,7 +111,7 @@ export function prepareCheckpoints(
   async function finish(): Promise<void> {
     const ticket = await lock.acquire();
     try {
-      if (faultOfStore()) return;
+      if (checkStore()) return;
       const isWhole = copyRest();
       limitWal(isWhole);
       if (isWhole) beginWal();
@@ -122,7 +122,7 @@ export function prepareCheckpoints(
   }
 
   return async () => {
-    if (faultOfStore() || !isDue()) return;
+    if (checkStore() || !isDue()) return;
     const startedMs = performance.now();
     await copyMost();
     await finish();

@@ -56,7 +56,7 @@ export function openForWriting(path: string, mayMake: boolean) {
     const isNew = version === 0 && inTransaction(db, openMs, make);
     refuseDamage(db, path);
     checkpointAtStart(db);
-    prepareWrites(db);
+    configureForWrites(db);
     makeSyncNotes(path);
     return { db, isNew, syncAfterClose };
   });
@@ -66,7 +66,7 @@ export function openForWriting(path: string, mayMake: boolean) {
 export function openAgain(path: string): DatabaseSync {
   const db = new DatabaseSync(path);
   setDurability(db);
-  prepareWrites(db);
+  configureForWrites(db);
   return db;
 }
 
@@ -78,7 +78,7 @@ export function openAgain(path: string): DatabaseSync {
  * Views and `WITH` are asked for in the same way, so no statement here may have them. A transaction
  * takes less than 1 µs more, because BEGIN and COMMIT are compiled each time.
  */
-function prepareWrites(db: DatabaseSync): void {
+function configureForWrites(db: DatabaseSync): void {
   db.exec('PRAGMA synchronous = NORMAL; PRAGMA busy_timeout = 0');
   db.setAuthorizer((_action, _one, _two, _database, within) =>
     within === null ? constantsOfSqlite.SQLITE_OK : constantsOfSqlite.SQLITE_DENY,
@@ -143,7 +143,7 @@ export function setDurability(db: DatabaseSync): void {
  * Bytes that the WAL keeps when it begins again after it was copied whole: none if Litestream has
  * followed the store. It would take a page behind the new beginning for the last that it knows.
  */
-export function walBytesKept(db: DatabaseSync): number {
+export function walBytesToKeep(db: DatabaseSync): number {
   const litestream = "SELECT 1 FROM sqlite_schema WHERE name = '_litestream_seq'";
   return db.prepare(litestream).get() === undefined ? limits.sqlite.walBytesKept : 0;
 }

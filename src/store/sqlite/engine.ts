@@ -33,8 +33,8 @@ export function sqliteEngine({ path }: SqliteLocation) {
     files: () => [...['', ...sqliteCompanions, syncNotesEnding].map(fileWith), firstTokenFile],
     walBytes: async () => (await stat(`${await realpath(path)}-wal`)).size,
     isThere: async () => (await import('./database.ts')).isThere(path),
-    traces: async () => (await import('./traces.ts')).tracesOfSqlite(path),
-    setTracesAside() {
+    remnants: async () => (await import('./remnants.ts')).remnantsOfSqlite(path),
+    setRemnantsAside() {
       const kept = `${fileWith('')}.replaced-${compactTime(new Date())}`;
       for (const companion of sqliteCompanions)
         if (existsSync(fileWith(companion))) renameSync(fileWith(companion), kept + companion);

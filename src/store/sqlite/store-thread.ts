@@ -10,7 +10,7 @@ import { parts } from './failed-sync.ts';
 import { rescue } from './rescue.ts';
 import { sharedWritesIn } from './shared-writes.ts';
 import { type StoreThreadOptions, storeOn } from './store.ts';
-import { filesGone, watchFiles } from './writer.ts';
+import { filesGone, openFileCheck } from './writer.ts';
 
 /*
  * Answers the calls of the main thread, which waits for no disk, and copies the WAL into the file
@@ -29,8 +29,8 @@ try {
   // Else SQLite would make another store.
   if (areFilesGone()) throw filesGone(path);
   db = openAgain(path);
-  const { faultOfStore } = watchFiles(path, db, shared);
-  const checkpointIfDue = prepareCheckpoints(db, files.store, shared, faultOfStore, (ms) =>
+  const { checkStore } = openFileCheck(path, db, shared);
+  const checkpointIfDue = prepareCheckpoints(db, files.store, shared, checkStore, (ms) =>
     record(checkpointSeconds, secondsBounds, ms / 1_000),
   );
   answerCalls(owner, storeOn(path, db, share, lockMs));

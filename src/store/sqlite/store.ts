@@ -54,10 +54,10 @@ export async function openSqliteStore(
     const files = openFiles(db);
     const data = { path, lockMs, share: share(), files };
     thread = startStoreThread(data, threadSays.resolve, () => shared.failure() !== undefined);
-    failWith(thread.worker);
+    failIfItEndsWithLock(thread.worker);
   };
   /** Fails the store if the thread ends with the lock, which no other thread would get. */
-  const failWith = (other: Worker) => {
+  const failIfItEndsWithLock = (other: Worker) => {
     const { threadId } = other;
     other.once('exit', () => {
       const ticket = shared.lock.ticketOf(threadId);
@@ -110,7 +110,7 @@ export async function openSqliteStore(
     testWrite: async () => [],
     share(other) {
       start();
-      failWith(other);
+      failIfItEndsWithLock(other);
       return share();
     },
     failed,
@@ -195,7 +195,7 @@ export function storeOn(
   const writer = openWriter(path, db, shared, lockMs, onDue);
   const { createPlants, beat } = prepareTransactions(db);
   /** What this process has read since may be pages that the disk lacks. */
-  function failBeside(): void {
+  function failIfOthersFailed(): void {
     try {
       const [failed] = failedSyncsOf(path);
       const says = `a sync of the ${failed} has failed in another process`;
@@ -218,7 +218,7 @@ export function storeOn(
     },
     ...callsOf(changes, (begin) => writer.transact(() => runSteps(db, begin()), smallPages)),
     async beat(atMs) {
-      failBeside();
+      failIfOthersFailed();
       return writer.transact(() => beat(atMs), smallPages);
     },
     close,

@@ -49,10 +49,10 @@ async function openedOnce<T>(path: string, work: (db: DatabaseSync) => T): Promi
 }
 
 function upgrade(db: DatabaseSync, version: number): void {
-  const isOfTwo = version >= versionOfTwo;
-  if (!isOfTwo) for (const statement of tokenUpgrade('INTEGER', 'TEXT')) db.exec(statement);
+  const hasTablesOfTwo = version >= versionOfTwo;
+  if (!hasTablesOfTwo) for (const statement of tokenUpgrade('INTEGER', 'TEXT')) db.exec(statement);
   makeTables(db);
-  if (!isOfTwo) fillJournal(db);
+  if (!hasTablesOfTwo) fillJournal(db);
 }
 
 /** The plants from before the upgrade, in the order of their creation. */

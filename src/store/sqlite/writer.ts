@@ -31,7 +31,7 @@ export function openWriter(
   onDue?: () => void,
 ) {
   const descriptor = openSync(`${db.location()}-wal`, 'r+');
-  const { faultOfIndex, faultOfStore } = watchFiles(path, db, shared);
+  const { checkIndex, checkStore } = openFileCheck(path, db, shared);
   const underWay = new Set<Promise<void>>();
 
   /**
@@ -65,7 +65,7 @@ export function openWriter(
       shared.demandRoom();
       if (!tryBegin(db)) await beginLater();
       const result = commitOrRollBack(db, () => {
-        const fault = faultOfIndex();
+        const fault = checkIndex();
         if (fault) throw fault;
         return change();
       });
@@ -92,7 +92,7 @@ export function openWriter(
   async function sync(untilMs: number): Promise<void> {
     const lastCommit = shared.lastCommit();
     await syncPart('WAL', descriptor).catch((error) => shared.failSync(error, path, ['WAL']));
-    const fault = faultOfStore();
+    const fault = checkStore();
     if (fault === undefined) shared.noteSynced(lastCommit);
     else if (fault.failure === 'fatal' || performance.now() > untilMs) throw fault;
   }
@@ -111,7 +111,7 @@ export function openWriter(
     /** Waits for the transactions of this thread that are under way. */
     async close(): Promise<void> {
       await Promise.all(underWay);
-      faultOfStore();
+      checkStore();
       closeSync(descriptor);
     },
   };
@@ -125,7 +125,7 @@ export function openWriter(
  * @returns functions that say why a transaction must not be written, and not be acknowledged.
  * `fatal`: the store has failed. `unavailable`: the files cannot be looked at now
  */
-export function watchFiles(path: string, db: DatabaseSync, shared: SharedWrites) {
+export function openFileCheck(path: string, db: DatabaseSync, shared: SharedWrites) {
   const index = seenNow(`${db.location()}-shm`);
   const files = [seenNow(path), seenNow(`${db.location()}-wal`), index];
   function look(seen: typeof files): StoreError | undefined {
@@ -138,7 +138,7 @@ export function watchFiles(path: string, db: DatabaseSync, shared: SharedWrites)
     }
     return shared.failure();
   }
-  return { faultOfIndex: () => look([index]), faultOfStore: () => look(files) };
+  return { checkIndex: () => look([index]), checkStore: () => look(files) };
 }
 
 const seenNow = (file: string) => ({ file, inode: inodeOf(file) });

@@ -6,7 +6,7 @@ import { OverviewPage } from './overview.ts';
 import { Plants } from './plants.ts';
 import { Refusals } from './refusals.ts';
 import { LinkSignIn, SignIn } from './sign-in.ts';
-import { createStore, nothing, type PageProps, type SourceName, type State } from './state.ts';
+import { nothing, openService, type PageProps, type SourceName, type State } from './state.ts';
 import { Tokens } from './tokens.ts';
 import { Badge, type Children, Failure, h, iconUrl, localText, useAct } from './ui.ts';
 
@@ -43,7 +43,7 @@ function useRoute() {
 
 function App() {
   const [state, setState] = useState(nothing);
-  const store = useMemo(() => createStore(setState), []);
+  const service = useMemo(() => openService(setState), []);
   const route = useRoute();
   const [link, setLink] = useState<string | undefined>();
   const linkHere = route.path === '/sign-in' ? route.query.get('link') : null;
@@ -54,14 +54,14 @@ function App() {
     dispatchEvent(new HashChangeEvent('hashchange'));
   }, [linkHere]);
   useEffect(() => {
-    if (linkHere === null && link === undefined) void store.resume();
+    if (linkHere === null && link === undefined) void service.resume();
   }, []);
   const { session } = state;
   if (link !== undefined)
-    return h(LinkSignIn, { key: link, store, link, onDone: () => setLink(undefined) });
+    return h(LinkSignIn, { key: link, service, link, onDone: () => setLink(undefined) });
   if (session === 'unknown') return h('main', {}, h(Trouble, state));
-  if ('why' in session) return h(SignIn, { store, ...session });
-  return h(Console, { store, state, route, ...session });
+  if ('why' in session) return h(SignIn, { service, ...session });
+  return h(Console, { service, state, route, ...session });
 }
 
 interface ConsoleProps extends Omit<PageProps, 'query'> {
@@ -70,7 +70,7 @@ interface ConsoleProps extends Omit<PageProps, 'query'> {
   readonly notice: string;
 }
 
-function Console({ store, state, route, name, notice }: ConsoleProps) {
+function Console({ service, state, route, name, notice }: ConsoleProps) {
   const { path, query } = route;
   const leaving = useAct();
   const stillSignedIn = `You are still signed in as ${name}.`;
@@ -82,7 +82,7 @@ function Console({ store, state, route, name, notice }: ConsoleProps) {
     heading.current?.focus({ preventScroll: true });
     scrollTo(0, 0);
   }, [title]);
-  useEffect(() => store.show(page?.source ?? 'overview'), [store, page]);
+  useEffect(() => service.show(page?.source ?? 'overview'), [service, page]);
   const skip = (event: Event) => {
     event.preventDefault();
     heading.current?.focus();
@@ -94,7 +94,7 @@ function Console({ store, state, route, name, notice }: ConsoleProps) {
   const text = isAway ? 'no answer' : overview?.ready ? 'ready' : 'not ready';
   const badge = h(Badge, { tone: text === 'ready' ? 'good' : 'bad', text });
   const content = page
-    ? h(page.content, { key: page.path, store, state, query })
+    ? h(page.content, { key: page.path, service, state, query })
     : h('p', {}, 'There is no such page. Choose one above.');
   return [
     h('a', { class: 'skip', href: '#content', onClick: skip }, 'Skip to the content'),
@@ -110,7 +110,7 @@ function Console({ store, state, route, name, notice }: ConsoleProps) {
       h('nav', { 'aria-label': 'Pages' }, links),
       h('span', { role: 'status' }, (isAway || overview) && badge),
       h('b', { class: 'user', title: `Signed in as ${name}` }, name),
-      h('button', { onClick: () => leaving.run(() => store.signOut()) }, 'Sign out'),
+      h('button', { onClick: () => leaving.run(() => service.signOut()) }, 'Sign out'),
     ),
     h(Trouble, state),
     (leaving.error ?? notice) &&

@@ -33,7 +33,7 @@ function shown(figure: number | null, textOf: (figure: number) => string): strin
   return figure === null ? '–' : textOf(figure);
 }
 
-export function Backups({ store, state: { backups } }: PageProps) {
+export function Backups({ service, state: { backups } }: PageProps) {
   const act = useAct();
   if (!backups) return h(Loading, {});
   if (backups.folder === null) {
@@ -44,8 +44,8 @@ export function Backups({ store, state: { backups } }: PageProps) {
   const { fault, running, leftOut } = backups;
   const backUp = () =>
     act.run(async () => {
-      await store.ask('POST', '/backups');
-      store.refresh();
+      await service.ask('POST', '/backups');
+      service.refresh();
     });
   const list =
     backups.backups.length === 0

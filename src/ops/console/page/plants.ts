@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { PlantPage, StoredPlant } from '../../contract.ts';
-import type { Ask, PageProps, Store } from './state.ts';
+import type { Ask, PageProps, Service } from './state.ts';
 import { type Column, choice, ExactText, Failure, field, h, localText, table, When } from './ui.ts';
 
 const columns: readonly Column<StoredPlant>[] = [
@@ -16,13 +16,13 @@ function Tag({ tag }: { tag: string | undefined }) {
 }
 
 /** The address has the filter, as the query of the API. */
-export function Plants({ store, query }: PageProps) {
+export function Plants({ service, query }: PageProps) {
   const [searches, setSearches] = useState(0);
   const text = `${query}`;
   const searchAgain = () => setSearches(searches + 1);
   return [
     h(Filters, { key: `filters ${text}`, query, searchAgain }),
-    h(Found, { key: `${searches} ${text}`, store, query }),
+    h(Found, { key: `${searches} ${text}`, service, query }),
   ];
 }
 
@@ -68,8 +68,8 @@ function inputText(iso: string): string {
     : localText(iso).slice(0, -':ss'.length).replace(' ', 'T');
 }
 
-function Found({ store, query }: { store: Store; query: URLSearchParams }) {
-  const { plants, next, isSearching, error, goOn } = useSearch(store.ask, query);
+function Found({ service, query }: { service: Service; query: URLSearchParams }) {
+  const { plants, next, isSearching, error, goOn } = useSearch(service.ask, query);
   const isEmpty = plants.length === 0 && next === null && !isSearching && !error;
   return [
     plants.length > 0 &&

@@ -1,8 +1,8 @@
 import { useEffect, useRef } from 'preact/hooks';
-import type { Store } from './state.ts';
+import type { Service } from './state.ts';
 import { Failure, h, iconUrl, useAct } from './ui.ts';
 
-export function SignIn({ store, why, how }: { store: Store; why: string; how: string }) {
+export function SignIn({ service, why, how }: { service: Service; why: string; how: string }) {
   const act = useAct();
   const token = useRef<HTMLInputElement>(null);
   useEffect(() => {
@@ -11,7 +11,7 @@ export function SignIn({ store, why, how }: { store: Store; why: string; how: st
   }, []);
   const signIn = (event: SubmitEvent) => {
     event.preventDefault();
-    act.run(() => store.signIn({ token: token.current?.value ?? '' }));
+    act.run(() => service.signIn({ token: token.current?.value ?? '' }));
   };
   const form = h(
     'form',
@@ -40,15 +40,17 @@ function withCode(text: string) {
 }
 
 interface LinkSignInProps {
-  readonly store: Store;
+  readonly service: Service;
   readonly link: string;
   readonly onDone: () => void;
 }
 
 /** Signs in by a link (`plant-store open`). Its secret has left the address already. */
-export function LinkSignIn({ store, link, onDone }: LinkSignInProps) {
+export function LinkSignIn({ service, link, onDone }: LinkSignInProps) {
   useEffect(() => {
-    const signingIn = store.signIn({ link }).catch(({ message }: Error) => store.resume(message));
+    const signingIn = service
+      .signIn({ link })
+      .catch(({ message }: Error) => service.resume(message));
     void signingIn.then(onDone);
   }, []);
   return h('main', { class: 'sign-in' }, h('p', { role: 'status' }, 'Signing in…'));

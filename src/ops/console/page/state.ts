@@ -62,11 +62,11 @@ export interface State {
 
 export const nothing: State = { session: 'unknown', samples: [] };
 
-export type Store = ReturnType<typeof createStore>;
+export type Service = ReturnType<typeof openService>;
 
 /** What a page shows. `query` is that of the fragment of the address. */
 export interface PageProps {
-  readonly store: Store;
+  readonly service: Service;
   readonly state: State;
   readonly query: URLSearchParams;
 }
@@ -122,7 +122,7 @@ const sources = {
 export type SourceName = keyof typeof sources;
 
 /** Polls the service while the page is visible, less often while the service does not answer. */
-export function createStore(onChange: (state: State) => void) {
+export function openService(onChange: (state: State) => void) {
   let state = nothing;
   let shown: SourceName = 'overview';
   let round = 0;

@@ -8,7 +8,7 @@ import type {
   Rotation,
   Token,
 } from '../../contract.ts';
-import type { PageProps, Store } from './state.ts';
+import type { PageProps, Service } from './state.ts';
 import {
   Badge,
   type Children,
@@ -35,20 +35,20 @@ type Opened = 'create' | Secret | { readonly what: Change; readonly token: Token
 /** A new secret, with what there is to say of the one before. */
 type Secret = CreatedToken & { readonly says?: string };
 
-export function Tokens({ store, state: { tokens } }: PageProps) {
+export function Tokens({ service, state: { tokens } }: PageProps) {
   const [opened, setOpened] = useState<Opened | undefined>();
   const [done, setDone] = useState('');
   if (!tokens) return h(Loading, {});
   const onClose = (says = '') => {
     setOpened(undefined);
     setDone(says);
-    store.refresh();
+    service.refresh();
   };
   const dialogOf = (one: Opened) => {
-    if (one === 'create') return h(CreateDialog, { store, onSecret: setOpened, onClose });
+    if (one === 'create') return h(CreateDialog, { service, onSecret: setOpened, onClose });
     if (!('what' in one)) return h(SecretDialog, { ...one, onClose });
     const { what, token } = one;
-    return h(dialogs[what], { store, token, onSecret: setOpened, onClose });
+    return h(dialogs[what], { service, token, onSecret: setOpened, onClose });
   };
   const { since, leftOut } = tokens;
   return [
@@ -142,12 +142,12 @@ function changesOf(token: Token, open: (opened: Opened) => void): Children {
 }
 
 interface CreateProps {
-  readonly store: Store;
+  readonly service: Service;
   readonly onSecret: (secret: Secret) => void;
   readonly onClose: (says?: string) => void;
 }
 
-function CreateDialog({ store, onSecret, onClose }: CreateProps) {
+function CreateDialog({ service, onSecret, onClose }: CreateProps) {
   const roles = [
     { value: 'create', text: 'create plants' },
     { value: 'operate', text: 'operate the service' },
@@ -156,7 +156,7 @@ function CreateDialog({ store, onSecret, onClose }: CreateProps) {
     const role = form.get('role') as NewToken['role'];
     const name = `${form.get('name')}`;
     const body: NewToken = { name, role, expiresInDays: daysIn(form), rate: rateIn(form) };
-    onSecret(await store.ask<CreatedToken>('POST', '/tokens', { body }));
+    onSecret(await service.ask<CreatedToken>('POST', '/tokens', { body }));
   };
   const children = [
     field('Name', { name: 'name', required: true, autoFocus: true }),
@@ -179,11 +179,11 @@ const graces = [
   { value: '720', text: 'for 30 days' },
 ];
 
-function LimitDialog({ store, token, onClose }: ChangeProps) {
+function LimitDialog({ service, token, onClose }: ChangeProps) {
   const { name } = token;
   const onSubmit = async (form: FormData) => {
     const rate = rateIn(form);
-    await store.ask('POST', '/tokens/rate', { body: { name, rate } satisfies NewRate });
+    await service.ask('POST', '/tokens/rate', { body: { name, rate } satisfies NewRate });
     onClose(`${name} may send ${rate ?? 'any rate'}. The service knows within 2 seconds.`);
   };
   const children = [
@@ -193,12 +193,12 @@ function LimitDialog({ store, token, onClose }: ChangeProps) {
   return h(FormDialog, { title: 'Limit the token', verb: 'Limit', onSubmit, onClose, children });
 }
 
-function RotateDialog({ store, token, onSecret, onClose }: ChangeProps) {
+function RotateDialog({ service, token, onSecret, onClose }: ChangeProps) {
   const { name, expiresAt } = token;
   const onSubmit = async (form: FormData) => {
     const graceHours = Number(form.get('grace'));
     const body: Rotation = { name, graceHours, expiresInDays: daysIn(form) };
-    const rotated = await store.ask<RotatedToken>('POST', '/tokens/rotation', { body });
+    const rotated = await service.ask<RotatedToken>('POST', '/tokens/rotation', { body });
     const { previousUntil: until } = rotated;
     const end = until === null ? 'has ended' : `ends at ${localText(until)}`;
     onSecret({ ...rotated, says: `The old secret ${end}.` });
@@ -212,10 +212,10 @@ function RotateDialog({ store, token, onSecret, onClose }: ChangeProps) {
   return h(FormDialog, { title: 'Rotate the token', verb: 'Rotate', onSubmit, onClose, children });
 }
 
-function RevokeDialog({ store, token, onClose }: ChangeProps) {
+function RevokeDialog({ service, token, onClose }: ChangeProps) {
   const { name, lastUsedAt } = token;
   const onSubmit = async () => {
-    await store.ask('DELETE', `/tokens?name=${encodeURIComponent(name)}`);
+    await service.ask('DELETE', `/tokens?name=${encodeURIComponent(name)}`);
     onClose(`${name} is revoked.`);
   };
   const children = [

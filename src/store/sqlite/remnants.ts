@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { startOf } from '../../disk/files.ts';
-import type { Trace } from '../engine.ts';
+import type { Remnant } from '../engine.ts';
 import { firstTokenName } from '../location.ts';
 import { applicationId } from './schema.ts';
 
@@ -9,12 +9,12 @@ import { applicationId } from './schema.ts';
  * The files that are left of an earlier store, for a path without a store. In a folder with another
  * store, the first token belongs to the other store.
  */
-export function tracesOfSqlite(path: string): Trace[] {
+export function remnantsOfSqlite(path: string): Remnant[] {
   const folder = dirname(resolve(path));
   const store = basename(path);
   const names = existsSync(folder) ? readdirSync(folder) : [];
   const newestFirst = names.toSorted().reverse();
-  const traces = newestFirst.flatMap((name): Trace[] => {
+  const remnants = newestFirst.flatMap((name): Remnant[] => {
     const file = join(folder, name);
     if (name === `${store}-wal`) return [{ says: `${file} is its WAL` }];
     // The file comes after its WAL, and under this name when it is whole.
@@ -23,8 +23,8 @@ export function tracesOfSqlite(path: string): Trace[] {
   });
   const isOther = (name: string) => !name.startsWith(store) && isStore(join(folder, name));
   if (names.includes(firstTokenName) && !names.some(isOther))
-    traces.push({ says: `${join(folder, firstTokenName)} is its first token` });
-  return traces;
+    remnants.push({ says: `${join(folder, firstTokenName)} is its first token` });
+  return remnants;
 }
 
 /** Whether a file is a store, which is in WAL mode as no backup is (sqlite.org/fileformat.html). */
