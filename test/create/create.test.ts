@@ -15,7 +15,8 @@ import {
 import { shareServer } from '../helpers/shared-server.ts';
 import { lockStore, storedPlants } from '../helpers/store-file.ts';
 
-const sharedServer = await shareServer();
+/** A lock of the store may be held for as long as a busy machine takes. */
+const sharedServer = await shareServer(['--commit-timeout', '60s']);
 
 /** Asserts a reply to a create to the letter. */
 function assertPlant(reply: RawReply, body: string): void {

@@ -27,14 +27,21 @@ import { storedToken } from '../helpers/stored-token.ts';
 
 const shared = await storePath({ after });
 const operating = await storedToken(shared, 'watcher', { role: 'operate' });
-/** The refusal of each request has a line. */
-const sharedServer = await shareServer([...oneThread, '--log-level', 'debug'], shared);
+/**
+ * The refusal of each request has a line, and one plant may wait. A lock of the store may be held
+ * for as long as a busy machine takes.
+ */
+const sharedServer = await shareServer(
+  [...oneThread, '--log-level', 'debug', '--commit-timeout', '60s'],
+  shared,
+  withLimits({ store: { queuePlantsMax: 2 } }),
+);
 
 /** The header fields have their own time; test/http/port.test.ts has that of the body. */
-const shortOfAll = await shareServer(
-  [...oneThread, '--commit-timeout', '2s'],
+const shortOfTime = await shareServer(
+  [...oneThread, '--commit-timeout', '500ms'],
   undefined,
-  withLimits({ http: { headersMs: 300, requestMs: 3_600_000 }, store: { queuePlantsMax: 2 } }),
+  withLimits({ http: { headersMs: 300, requestMs: 3_600_000 } }),
 );
 
 const requestIds = new Set<string>();
@@ -236,7 +243,7 @@ test('40007 is answered to a plant that a constraint of the database refuses, an
 });
 
 test('40800 is answered for a request that does not arrive in time, and the connection is closed', async (t) => {
-  const { port, store } = shortOfAll();
+  const { port, store } = shortOfTime();
   for (const bytes of [rawRequest(plant).subarray(0, 30), 'PLANT /pla']) {
     const connection = await connectRaw(t, port);
     connection.send(bytes);
@@ -264,7 +271,7 @@ test('50000 is answered for a defect, which is logged under the request id that 
 });
 
 test('50300 is answered at once to what is too many for the queue, and none of it is stored', async (t) => {
-  const { port, store } = shortOfAll();
+  const { port, store } = sharedServer();
   const lock = lockStore(t, store);
   const send = (id: number) => exchange(t, port, rawRequest(`{"id":${id},"name":"Alder"}`));
   const replies = [1, 2, 3].map(async (id) => ({ id, reply: await send(id) }));
@@ -285,7 +292,7 @@ test('50300 is answered at once to what is too many for the queue, and none of i
 });
 
 test('50301 is answered while the store cannot be written, and a retry succeeds once it can', async (t) => {
-  const { port, store } = shortOfAll();
+  const { port, store } = shortOfTime();
   const lock = lockStore(t, store);
 
   assertProvoked(await exchange(t, port, rawRequest(plant)), 'storeUnavailable');
