@@ -60,6 +60,23 @@ test('a token that expires while its subject is stored is refused', async () => 
   assert.equal(access.authenticate(token), undefined);
 });
 
+test('a remembered token is admitted until it expires, and refused from then on', async () => {
+  let nowMs = Date.now();
+  await using access = open(undefined, () => nowMs);
+  const claims = claimsOf('gardener');
+  const token = await forge(key, claims);
+  const header = `Bearer ${token}`;
+  const caller = await access.authenticateAgain(token);
+  assert('name' in caller);
+
+  nowMs = claims.exp * 1_000 - 1;
+  assert.deepEqual([access.recall(header), access.authenticate(token)], [caller, caller]);
+  nowMs += 1;
+  assert.equal(access.recall(header) ?? access.authenticate(token), undefined);
+  const result = await access.authenticateAgain(token);
+  assert(result instanceof Refusal && /expired/.test(result.message));
+});
+
 test('a token is not remembered if its key is withdrawn while the token is checked, or while its subject is stored', async (t) => {
   const storing = Promise.withResolvers<number>();
   const isStoring = Promise.withResolvers<void>();

@@ -17,7 +17,7 @@ import {
   signText,
   startProvider,
 } from '../helpers/identity-provider.ts';
-import { pause, until, untilInForce } from '../helpers/pause.ts';
+import { pause, untilInForce } from '../helpers/pause.ts';
 import {
   create,
   oneThread,
@@ -156,8 +156,8 @@ const refused: Readonly<Record<string, Forgery>> = {
   'that has expired': [/expired \(exp\)/, signed({ exp: nowSeconds() - 1 })],
   'that never expires': [/no valid .* \(exp\)/, signed({ exp: undefined })],
   'that expires in years': [/24 hours .* \(exp\)/, signed({ exp: nowSeconds() + 90_000 })],
-  'that is not valid yet': [/\(nbf\)/, signed({ nbf: nowSeconds() + 120 })],
-  'of the future': [/\(iat\)/, signed({ iat: nowSeconds() + 120 })],
+  'that is not valid yet': [/\(nbf\)/, signed({ nbf: nowSeconds() + 3_600 })],
+  'of the future': [/\(iat\)/, signed({ iat: nowSeconds() + 3_600 })],
   'without a subject': [/\(sub\)/, signed({ sub: undefined })],
   'with a subject that breaks lines': [/\(sub\)/, signed({ sub: 'a\nb' })],
   'with a subject that is too long': [/\(sub\)/, signed({ sub: 'a'.repeat(256) })],
@@ -200,16 +200,6 @@ test('a token without the scope is refused with 403, which names the scope', asy
   }
   for (const changed of [{ scope: `openid ${scope}` }, { scope: undefined, scp: [scope] }])
     assert.equal((await send(await forge(key, claimsOf(provider, changed)))).status, 200);
-});
-
-test('a remembered token is refused once it has expired', async () => {
-  const short = await forge(key, claimsOf(provider, { exp: nowSeconds() + 2 }));
-  assert.equal((await send(short)).status, 200);
-  await until(
-    () => send(short),
-    ({ status }) => status === 401,
-  );
-  assert.match((await send(short)).message ?? '', /expired/);
 });
 
 /** Resolves once keys that could not be read are read again after the change. */
