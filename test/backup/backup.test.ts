@@ -21,7 +21,7 @@ import { namesIn, newStore } from '../helpers/backups.ts';
 import { flip, offsetOf } from '../helpers/damage.ts';
 import { keepCreating } from '../helpers/load.ts';
 import { mounted } from '../helpers/mounts.ts';
-import { nameIn } from '../helpers/pause.ts';
+import { nameIn, until } from '../helpers/pause.ts';
 import { nameOfDatabase, sharedPostgres } from '../helpers/postgres.ts';
 import { makeStore } from '../helpers/postgres-connection.ts';
 import {
@@ -134,12 +134,16 @@ test('beside a service under load, a backup is of one moment and has every plant
   const store = await newStore(t, 2_000);
   const { plantsUrl, stop } = await startServer(t, store, oneThread);
   const load = keepCreating(plantsUrl);
-  const path = join(await temporaryFolder(t), 'backup.db');
+  const folder = await temporaryFolder(t);
   await load.acknowledgedMore(20);
-  const before = [...load.acknowledged];
-  await done('backup', path, ...on(store));
-  const meanwhile = load.acknowledged.length - before.length;
-  assert(meanwhile > 10, `the server had only ${meanwhile} creates meanwhile`);
+  const backUp = async () => {
+    const before = [...load.acknowledged];
+    const path = join(folder, `${namesIn(folder).length}.db`);
+    await done('backup', path, ...on(store));
+    return { path, before, meanwhile: load.acknowledged.length - before.length };
+  };
+  // A backup may be over before the server has had so many creates.
+  const { path, before } = await until(backUp, ({ meanwhile }) => meanwhile > 10);
   const isStore = /is a store and not a backup, because plants may be in /;
   await refused(isStore, 'restore', store, '--overwrite', ...on(await newStore(t)));
   const inUse = /another process has the store at .* open; stop the service/;
@@ -389,52 +393,62 @@ test('restore replaces a store without plants as it is, and one that is no datab
   assert.deepEqual(logs, [`${kept}-shm`, `${kept}-wal`]);
 });
 
-/** Starts a command, and sends the signal when the command has begun to write beside `path`. */
+/** The path that a command writes beside, and the command. */
+type Prepared = readonly [path: string, ...args: string[]];
+
+/**
+ * Starts a command, and sends the signal when the command has begun to write beside `path`. For one
+ * that has ended before the signal came, another is prepared.
+ */
 async function interrupted(
   t: TestContext,
   signal: NodeJS.Signals,
-  path: string,
-  ...args: string[]
-): Promise<string> {
+  prepare: () => Promise<Prepared>,
+): Promise<{ readonly path: string; readonly stderr: string }> {
+  const [path, ...args] = await prepare();
   const appeared = nameIn(dirname(path), (name) => name.includes('.unfinished-'));
   const { child, ended } = startInTest(t, args);
-  const early = ended.then(() => assert.fail('the command has ended'));
-  await Promise.race([appeared, early]);
+  await Promise.race([appeared, ended]);
   child.kill(signal);
   const { stderr } = await ended;
-  assert.equal(child.signalCode, signal);
-  return stderr;
+  if (child.signalCode === signal) return { path, stderr };
+  assert.equal(child.exitCode, 0, stderr);
+  return interrupted(t, signal, prepare);
+}
+
+async function newBackupOf(t: TestContext, store: string): Promise<Prepared> {
+  const path = join(await temporaryFolder(t), 'b.db');
+  return [path, 'backup', path, ...on(store)];
 }
 
 test('a signal ends a backup and a restore at once, which leaves all as it was', async (t) => {
-  const [folder, store, database] = [
-    await temporaryFolder(t),
-    await newStore(t, 2),
-    await newDatabase(),
-  ];
+  const database = await newDatabase();
   await query(
     database,
     `INSERT INTO plants SELECT id, 'plant ' || id, NULL, 0, 0 FROM generate_series(1000, 50000) AS ids (id)`,
   );
-  const path = join(folder, 'b.db');
-  for (const [signal, what, changed, ...args] of [
-    ['SIGINT', 'backup', path, path, ...on(large)],
-    ['SIGTERM', 'backup', path, path, ...on(database)],
-    ['SIGINT', 'restore', store, large, '--overwrite', ...on(store)],
+  for (const [signal, from] of [
+    ['SIGINT', large],
+    ['SIGTERM', database],
   ] as const) {
-    const says = await interrupted(t, signal, changed, what, ...args);
-    assert.match(
-      says,
-      new RegExp(`^plant-store: ${signal} has stopped the ${what} before its end; .*\n$`),
-    );
+    const { path, stderr } = await interrupted(t, signal, () => newBackupOf(t, from));
+    assert.match(stderr, saysStopped(signal, 'backup'));
+    assert.deepEqual(namesIn(dirname(path)), []);
   }
-  assert.deepEqual([namesIn(folder), namesIn(dirname(store))], [[], ['plants.db']]);
+  const { path: store, stderr } = await interrupted(t, 'SIGINT', async () => {
+    const path = await newStore(t, 2);
+    return [path, 'restore', large, '--overwrite', ...on(path)];
+  });
+  assert.match(stderr, saysStopped('SIGINT', 'restore'));
+  assert.deepEqual(namesIn(dirname(store)), ['plants.db']);
   assert.equal(storedPlants(store).length, 2);
 });
 
+const saysStopped = (signal: string, what: string) =>
+  new RegExp(`^plant-store: ${signal} has stopped the ${what} before its end; .*\n$`);
+
 test('a backup that is killed leaves no file under a final name, and is not in the way of the next', async (t) => {
-  const path = join(await temporaryFolder(t), 'b.db');
-  await interrupted(t, 'SIGKILL', path, 'backup', path, ...on(large));
+  const { path } = await interrupted(t, 'SIGKILL', () => newBackupOf(t, large));
   const [left = '', ...rest] = namesIn(dirname(path));
   assert.match(left, /^b\.db\.unfinished-/);
   assert.deepEqual(rest, []);
