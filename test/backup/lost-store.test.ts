@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { basename, dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
-import type { Overview, Readiness } from '../../src/ops/contract.ts';
+import type { Check, Overview, Readiness } from '../../src/ops/contract.ts';
 import { backupsIn, lose, newStore, newWorld } from '../helpers/backups.ts';
 import { ask, signIn } from '../helpers/operators.ts';
 import { until } from '../helpers/pause.ts';
@@ -94,13 +94,22 @@ test('a start makes no store beside traces of an earlier one, unless it is told 
   assert.equal((await backUp()).warning, undefined);
 });
 
-/** What an operator sees of a service with backups. */
-async function readinessOf({ opsUrl }: RunningServer): Promise<Readiness> {
-  const reply = await fetch(`${opsUrl}readyz`);
-  assert.equal(reply.status, 200);
-  return (await reply.json()) as Readiness;
+/**
+ * Until a service is ready, though a test write may be late, and its check of the plants has the
+ * level. @returns what the check says
+ */
+async function readyAnd({ opsUrl }: RunningServer, level: Check['level']): Promise<string> {
+  const readiness = async () => {
+    const reply = await fetch(`${opsUrl}readyz`);
+    const { ready, checks } = (await reply.json()) as Readiness;
+    return { ready, plants: checks.find(({ name }) => name === 'plants') };
+  };
+  const { plants } = await until(
+    readiness,
+    (found) => found.ready && found.plants?.level === level,
+  );
+  return `${plants?.says}`;
 }
-const plantsCheck = ({ checks }: Readiness) => checks.find(({ name }) => name === 'plants');
 
 test('a service tells a loss by the manifests in its folder until the plants are back, and stays ready', async (t) => {
   const store = await newStore(t, 20);
@@ -110,11 +119,7 @@ test('a service tells a loss by the manifests in its folder until the plants are
   const token = await storedToken(store, 'alice', { role: 'operate' });
   alterStore(store, 'DELETE FROM plants WHERE id > 10');
   const server = await startServer(t, store, ['--backup-to', folder, ...oneThread]);
-  const lost = await until(
-    () => readinessOf(server),
-    (found) => plantsCheck(found)?.level === 'warning',
-  );
-  const says = plantsCheck(lost)?.says ?? '';
+  const says = await readyAnd(server, 'warning');
   assert.match(
     says,
     new RegExp(`^Plants are lost: ${basename(file)} has 20 plants, and the store 10\\. `),
@@ -144,9 +149,6 @@ test('a service tells a loss by the manifests in its folder until the plants are
   await runHere(`${line?.[2]}`.split(' '), {}, { input });
   assert.equal(storedPlants(store).length, 21);
   assert.equal(await until(backUp, (status) => status === 202), 202);
-  await until(
-    () => readinessOf(server),
-    (found) => plantsCheck(found)?.level === 'ok',
-  );
+  await readyAnd(server, 'ok');
   assert.equal(await metric(), '0');
 });

@@ -55,7 +55,10 @@ test('a service makes a backup that is due, and others for an operator, in a pro
     /"level":"error".*there is no folder .*"a backup has failed"/.test(text),
   );
   assert.equal((await create(server.plantsUrl, { id: 5, name: 'Birch' })).status, 200);
-  assert.equal((await fetch(`${server.opsUrl}readyz`)).status, 200);
+  await until(
+    () => fetch(`${server.opsUrl}readyz`),
+    ({ status }) => status === 200,
+  );
 
   mkdirSync(folder);
   assert.equal(await backUp(), 202);
