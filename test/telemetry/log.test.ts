@@ -8,7 +8,7 @@ import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
 import { statusAndCode, withLimits } from '../helpers/faults.ts';
-import { freePort } from '../helpers/free-port.ts';
+import { freePort, listenFor } from '../helpers/free-port.ts';
 import { mounted } from '../helpers/mounts.ts';
 import { pause } from '../helpers/pause.ts';
 import {
@@ -155,9 +155,7 @@ for (const [kind, open] of [
 
 test('a service that cannot start ends with 1, also if nobody reads why', async (t) => {
   const { stderr } = await namedPipe(t);
-  const port = await freePort();
-  const taken = createServer().listen(port, '127.0.0.1');
-  t.after(() => taken.close());
+  const port = await listenFor(t, createServer());
   spawnSync('sh', ['-c', 'timeout 0.5 cat /dev/zero >&2'], { stdio: ['ignore', 'ignore', stderr] });
   const store = `sqlite:${await storePath(t)}`;
   const child = spawn(...commandLine('serve', '--port', `${port}`, '--store', store), {
