@@ -591,6 +591,10 @@ const expect: readonly HttpCase[] = [
   exchange('Expect in chunks', ['continue', 1], 'open', (plant) =>
     oneChunk(plant(1)).replace(chunked, `${chunked}Expect: 100-continue\r\n`),
   ),
+  // Whether the client sends the body after such a reply is not known.
+  exchange('GET with Expect', ['described'], 'closed', () =>
+    get(`${length}Expect: 100-continue\r\n`),
+  ),
 ];
 
 const closing = (what: string, bytes: OfOne): HttpCase => ({

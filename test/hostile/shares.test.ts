@@ -183,15 +183,17 @@ tested(
 );
 
 tested(
-  'without an idle connection, one with half a request ends, of the token with the most',
+  'without room on the only thread, a stranger ends, then an idle connection, and then one with half a request, of the token with the most',
   async (t) => {
     const { port, other } = await start(t, { service: { connectionsMax: 8 } }, ...oneThread);
+    const stranger = await connectRaw(t, port);
     const crowd: RawConnection[] = [];
     for (const secret of [other, token, token, token, token, token, token, token]) {
       const connection = await connectRaw(t, port);
       await sendAndWaitUntilRead(connection, createAs(secret, 1).subarray(0, -1));
       crowd.push(connection);
     }
+    assert.equal(await stranger.closed(), '');
     const newcomer = await connectRaw(t, port);
     newcomer.send(createAs(other, 2));
     await assertStatus(newcomer, 200);
@@ -202,5 +204,10 @@ tested(
       connection.send('}');
       await assertStatus(connection, 200);
     }
+
+    const last = await connectRaw(t, port);
+    last.send(createAs(other, 3));
+    await assertStatus(last, 200);
+    await Promise.any([first, newcomer, ...rest].map((idle) => idle.closed()));
   },
 );

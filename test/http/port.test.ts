@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { withLimits } from '../helpers/faults.ts';
-import { oneThread, startServer, storePath, takesNoCode } from '../helpers/program.ts';
+import { oneThread, takesNoCode } from '../helpers/program.ts';
 import {
   assertRefusal,
   connectRaw,
@@ -11,7 +11,7 @@ import {
   sendAndWaitUntilRead,
 } from '../helpers/raw.ts';
 import { shareServer } from '../helpers/shared-server.ts';
-import { lockStore, storedPlants } from '../helpers/store-file.ts';
+import { lockStore } from '../helpers/store-file.ts';
 
 const plant = (id: number) => `{"id":${id},"name":"Alder ${id}"}`;
 const wrongToken = { Authorization: 'Bearer wrong' };
@@ -55,35 +55,6 @@ test('a connection without a request is closed without a reply', {
 
   await assertCreated(used, 1);
   for (const connection of [silent, used]) assert.equal(await connection.closed(), '');
-});
-
-test('at the limit of connections, a new one takes the place of the oldest without a valid token, and then of the one that is idle for the longest', async (t) => {
-  const { port } = await startServer(
-    t,
-    await storePath(t),
-    oneThread,
-    withLimits({ service: { connectionsMax: 3 } }),
-  );
-  const used = await connectRaw(t, port);
-  used.send(rawRequest(plant(1)));
-  await assertCreated(used, 1);
-  const silent = [await connectRaw(t, port), await connectRaw(t, port)];
-
-  const next = await connectRaw(t, port);
-  next.send(rawRequest(plant(2)));
-  await assertCreated(next, 2);
-
-  assert.equal(await silent[0]?.closed(), '');
-  silent[1]?.send(rawRequest(plant(3)));
-  used.send(rawRequest(plant(4)));
-  await assertCreated(silent[1] as RawConnection, 3);
-  await assertCreated(used, 4);
-
-  // Each has had its plants, and is idle.
-  const last = await connectRaw(t, port);
-  await Promise.any([used, next, silent[1] as RawConnection].map((idle) => idle.closed()));
-  last.send(rawRequest(plant(5)));
-  await assertCreated(last, 5);
 });
 
 test('a refused body that is still under way does not cut off a create before it, however long that takes', async (t) => {
@@ -147,41 +118,3 @@ for (const [bound, requests, connectionsCount, plants] of [
       for (const _ of requests) assert.equal((await connection.reply()).status, 200);
   });
 }
-
-test('a client that waits for 100 Continue gets it only when its body will be read', async (t) => {
-  const { port, store } = sharedServer();
-  const waiting = { Expect: '100-Continue' };
-  const head = (fields: Record<string, string>) =>
-    rawRequest(plant(1), { fields: { ...waiting, ...fields } }).subarray(0, -plant(1).length);
-
-  for (const [fields, problem] of [
-    [wrongToken, 'tokenInvalid'],
-    [{ 'Content-Type': 'text/plain' }, 'mediaTypeUnsupported'],
-    [{ 'Content-Length': '2000000' }, 'bodyTooLarge'],
-    [{ Host: 'a b' }, 'httpMalformed'],
-  ] as const) {
-    const refused = await connectRaw(t, port);
-    refused.send(head(fields));
-    const reply = await refused.reply();
-    assertRefusal(reply, problem);
-    // Whether the client sends the body now is not known, so the next request could not be told
-    // from it.
-    assert.equal(reply.headers.get('connection'), 'close');
-    assert.equal(await refused.closed(), '');
-  }
-
-  const described = await connectRaw(t, port);
-  const fields = { Expect: '100-continue', 'Content-Length': '9' };
-  described.send(rawRequest('', { method: 'GET', target: '/openapi.json', fields }));
-  const reply = await described.reply();
-  assert.deepEqual([reply.status, reply.headers.get('connection')], [200, 'close']);
-
-  const accepted = await connectRaw(t, port);
-  accepted.send(head({}));
-  assert.equal((await accepted.reply()).status, 100);
-  assert.deepEqual(storedPlants(store), []);
-  accepted.send(plant(1));
-  await assertCreated(accepted, 1);
-  accepted.send(rawRequest(plant(2)));
-  await assertCreated(accepted, 2);
-});
