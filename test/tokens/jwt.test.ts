@@ -284,13 +284,14 @@ test('with --jwt-type jwt, a token may be of the type JWT or of none', async () 
   assert.equal(await statusOf('logout+jwt'), 401);
 });
 
-test('while the tokens cannot be read, a fixed token in the form of a JWT gets 503 as any other, and JWTs are judged', async () => {
+test('while the tokens cannot be read, any of them and a wrong one get 503, also a fixed one in the form of a JWT, and JWTs are judged', async () => {
   const statusOf = async (bearer: string) => (await send(bearer, asking)).status;
   const remembered = await provider.token();
   for (const bearer of [fixed, remembered]) assert.equal(await statusOf(bearer), 200);
 
   alterStore(askingStore, 'ALTER TABLE tokens RENAME TO away');
   await untilInForce(() => statusOf(fixed), 200, 503);
+  assert.equal(await statusOf('wrong'), 503);
   for (const bearer of [remembered, await provider.token()])
     assert.equal(await statusOf(bearer), 200);
   assert.equal(await statusOf(`${fixed}0`), 401);
