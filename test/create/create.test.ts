@@ -43,17 +43,6 @@ test('the reply has the id that was stored, also of a retry, and a refusal has n
   assert.equal(conflict.headers.get('Plant-Id'), null);
 });
 
-test('a retried create is answered like the first, however it is spelled, and stores nothing more', async (t) => {
-  const { port, store } = sharedServer();
-  const body = rawRequest('{"id":5,"name":"Alder","tag":"Alnus"}');
-  const sameOtherwiseSpelt = rawRequest(
-    '{ "tag": "\\u0041lnus", "more": [1], "name": "Alder", "id": 5.0 }',
-  );
-  for (const sent of [body, body, sameOtherwiseSpelt])
-    assertPlant(await exchange(t, port, sent), '{"name":"Alder","tag":"Alnus"}');
-  assert.deepEqual(storedPlants(store), [[5n, 'Alder', 'Alnus']]);
-});
-
 test('of two different plants with one id that are sent at once, one is stored and the other refused', async (t) => {
   const { port, store } = sharedServer();
   const lock = lockStore(t, store);
