@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { limits } from '../../src/limits.ts';
 import { otherTokens, tabulateTokens } from '../../src/ops/token-figures.ts';
 
-/* The sums over threads: test/ops/token-figures-shown.test.ts. */
+/* The sums over threads: test/create/rate-limit.test.ts. */
 
 /** One report of a thread. */
 function counts(id: number, name: string, created: number, limited = 0) {
