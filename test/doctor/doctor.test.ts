@@ -8,14 +8,14 @@ import { assertSound, diagnose as diagnoseStore } from '../helpers/diagnosis.ts'
 import { mounted, mountedBtrfs } from '../helpers/mounts.ts';
 import { create, oneThread, startServer, temporaryFolder, token } from '../helpers/program.ts';
 import { failed, on, runHere } from '../helpers/run-here.ts';
-import { skipVisibly } from '../helpers/skips.ts';
-import { alterStore, newStore } from '../helpers/store-file.ts';
+import { alterStore, makeStore, newStore } from '../helpers/store-file.ts';
 
 const diagnose = (path: string) => diagnoseStore(`sqlite:${path}`);
 
 /** A store with two plants, on which no server runs. */
-async function quietStore(t: TestContext): Promise<string> {
-  const store = await newStore(t);
+async function quietStore(t: TestContext, parent?: string): Promise<string> {
+  const store = join(await temporaryFolder(t, parent), 'plants.db');
+  makeStore(store);
   alterStore(
     store,
     `INSERT INTO plants VALUES (-3, 'Alder', NULL, ${Date.now()}, 0), (8, 'Alder', NULL, ${Date.now()}, 0)`,
@@ -23,8 +23,10 @@ async function quietStore(t: TestContext): Promise<string> {
   return store;
 }
 
-test('doctor checks a store on which no server runs, also one that was killed, and leaves its files as they are', async (t) => {
-  const store = await quietStore(t);
+const memory = existsSync('/dev/shm') ? '/dev/shm' : undefined;
+
+test('doctor checks a store on which no server runs, also one that was killed, and leaves its files as they are; the log of a server warns of a store in memory', async (t) => {
+  const store = await quietStore(t, memory);
   const before = readFileSync(store);
   const found = await diagnose(store);
   assertSound(found);
@@ -33,6 +35,8 @@ test('doctor checks a store on which no server runs, also one that was killed, a
   assert.match(stdout, /^ok +schema +a plant store with the identity [0-9a-f]{32}$/m);
 
   const server = await startServer(t, store, oneThread);
+  const warns = /"level":"warn".*"check":"file system","msg":"tmpfs is memory/;
+  if (memory !== undefined) assert.match(server.stderr(), warns);
   assert.equal((await create(server.plantsUrl, { id: 9, name: 'Ash' })).status, 200);
   await server.stop('SIGKILL');
   const [file, log] = [readFileSync(store), readFileSync(`${store}-wal`)];
@@ -99,14 +103,6 @@ test('doctor warns of a Btrfs, until files in the folder of the store are writte
   );
   assert.equal(spawnSync('chattr', ['+C', folder]).status, 0);
   assert.match(await says(), /^ok Btrfs, /);
-});
-
-test('the service starts in memory, and its log warns of it', async (t) => {
-  if (!existsSync('/dev/shm')) return skipVisibly(t, 'there is no /dev/shm');
-  const folder = await temporaryFolder(t, '/dev/shm');
-  const { stderr, plantsUrl } = await startServer(t, join(folder, 'plants.db'), oneThread);
-  assert.match(stderr(), /"level":"warn".*"check":"file system","msg":"tmpfs is memory/);
-  assert.equal((await create(plantsUrl, { id: 1, name: 'Alder' })).status, 200);
 });
 
 test('the service does not start on a network file system, and makes nothing', async (t) => {
