@@ -10,7 +10,13 @@ import { commandGroups } from '../../src/commands.ts';
 import { newStore } from '../helpers/backups.ts';
 import { keepCreating } from '../helpers/load.ts';
 import { until } from '../helpers/pause.ts';
-import { type Owner, runProgram, storePath, temporaryFolder } from '../helpers/program.ts';
+import {
+  type Owner,
+  oneThread,
+  runProgram,
+  storePath,
+  temporaryFolder,
+} from '../helpers/program.ts';
 import { done, doneJson, doneRecords, failed, on, refused, runHere } from '../helpers/run-here.ts';
 import { shareServer } from '../helpers/shared-server.ts';
 import { alterStore, makeStore, openStoreAt, storedPlants } from '../helpers/store-file.ts';
@@ -57,7 +63,7 @@ function withoutDetails(lines: string): string {
   return lines.replaceAll(/,"createdAt":"[^"]+","createdBy":"[^"]+"\}$/gm, '}');
 }
 
-const sharedServer = await shareServer([], await newStore({ after }, 0));
+const sharedServer = await shareServer(oneThread, await newStore({ after }, 0));
 
 test('plants list prints each plant as a line that could be sent, in ascending order of id, with every id exact', async (t) => {
   assert.deepEqual(await output(await storeWithPlants(t), 'plants', 'list'), plants);

@@ -239,7 +239,7 @@ test('when a token was last used is written down by the time the server has stop
 
 const fixed = secret('fixed/token~of+the.environment_32-chars==');
 const fixedStore = await storePath({ after });
-const withFixed = await start({ after }, fixedStore, { PLANT_STORE_TOKEN: fixed });
+const withFixed = await start({ after }, fixedStore, { PLANT_STORE_TOKEN: fixed }, ...oneThread);
 
 test('with a fixed token there is no first one, and the store holds none', async () => {
   assert.equal(await statusWith(withFixed, fixed), 200);
