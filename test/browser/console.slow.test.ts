@@ -9,6 +9,11 @@ import { runHere } from '../helpers/run-here.ts';
 import { alterStore } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
 import {
+  makeStoreWithOperator,
+  type ServerWithOperator,
+  startWithOperator,
+} from '../helpers/with-operator.ts';
+import {
   assertAccessible,
   assertFits,
   openPage,
@@ -16,15 +21,7 @@ import {
   screenshot,
   withoutChromium,
 } from './chromium.ts';
-import {
-  commonPlants,
-  moveTo,
-  openConsole,
-  type ServerWithOperator,
-  signIn,
-  startLoad,
-  startWithOperator,
-} from './console.ts';
+import { commonPlants, moveTo, openConsole, signIn, startLoad } from './console.ts';
 
 /** What the browser logs of refusals that the tests provoke. */
 const refusals = /the server responded with a status of (40[01349]|429)/;
@@ -48,12 +45,11 @@ describe('the console', { skip: withoutChromium(), concurrency: 2 }, () => {
   let kiosk: string;
 
   before(async () => {
-    const { store, secret, server } = await startWithOperator(file);
-    await server.stop();
+    const { store, token } = await makeStoreWithOperator(file);
     const folder = join(dirname(store), 'backups');
     mkdirSync(folder);
     const flags = [...oneThread, '--backup-to', folder];
-    started = { store, secret, server: await startServer(file, store, flags) };
+    started = { store, token, server: await startServer(file, store, flags) };
     kiosk = await storedToken(store, 'kiosk', { rate: { perDay: 86_400, burst: 1 } });
     await storedToken(store, 'greenhouse', { validMs: 3 * 86_400_000 });
     const { plantsUrl } = started.server;
@@ -125,12 +121,12 @@ describe('the console', { skip: withoutChromium(), concurrency: 2 }, () => {
   });
 
   test('asks for a token when the session is gone, and goes on where it was', async (t) => {
-    const secret = await storedToken(started.store, 'bob', { role: 'operate' });
+    const token = await storedToken(started.store, 'bob', { role: 'operate' });
     const page = await open(t);
-    await signIn(page, { ...started, secret }, '#/plants?name=common+ALDER');
+    await signIn(page, { ...started, token }, '#/plants?name=common+ALDER');
     await runHere(['token', 'revoke', 'bob', '--store', `sqlite:${started.store}`]);
     await page.getByRole('alert').getByText('Your session has ended.').waitFor();
-    await page.getByLabel('Operator token').fill(started.secret);
+    await page.getByLabel('Operator token').fill(started.token);
     await page.keyboard.press('Enter');
     await rowOf(page, 'Common alder').waitFor();
   });
@@ -138,7 +134,7 @@ describe('the console', { skip: withoutChromium(), concurrency: 2 }, () => {
   test('opens with at most 12 requests and 60 kB, again from the cache, and then shows what happens', async (t) => {
     const page = await open(t);
     await page.request.post(`${started.server.opsUrl}api/session`, {
-      data: { token: started.secret },
+      data: { token: started.token },
     });
     const load = async () => {
       await page.goto(started.server.opsUrl);

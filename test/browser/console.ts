@@ -2,37 +2,17 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
-import {
-  create,
-  type Owner,
-  oneThread,
-  type RunningServer,
-  startServer,
-  storePath,
-} from '../helpers/program.ts';
-import { storedToken } from '../helpers/stored-token.ts';
-
-/** A server, the file of its store, and a token for its console. */
-export interface ServerWithOperator {
-  readonly server: RunningServer;
-  readonly store: string;
-  readonly secret: string;
-}
-
-export async function startWithOperator(owner: Owner): Promise<ServerWithOperator> {
-  const store = await storePath(owner);
-  const secret = await storedToken(store, 'alice', { role: 'operate' });
-  return { server: await startServer(owner, store, oneThread), store, secret };
-}
+import { create, type Owner, type RunningServer } from '../helpers/program.ts';
+import type { ServerWithOperator } from '../helpers/with-operator.ts';
 
 /** Signs in on the page that is open, or on the one at the hash. */
 export async function signIn(
   page: Page,
-  { server, secret }: ServerWithOperator,
+  { server, token }: ServerWithOperator,
   hash = '',
 ): Promise<void> {
   await page.goto(`${server.opsUrl}${hash}`);
-  await page.getByLabel('Operator token').fill(secret);
+  await page.getByLabel('Operator token').fill(token);
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByRole('button', { name: 'Sign out' }).waitFor();
 }
@@ -43,11 +23,11 @@ export async function signIn(
  */
 export async function openConsole(
   page: Page,
-  { server, secret }: ServerWithOperator,
+  { server, token }: ServerWithOperator,
   hash = '',
 ): Promise<void> {
   const session = await page.request.post(`${server.opsUrl}api/session`, {
-    data: { token: secret },
+    data: { token },
   });
   assert.equal(session.status(), 200);
   await page.goto(`${server.opsUrl}${hash}`);

@@ -18,17 +18,16 @@ import { until } from '../helpers/pause.ts';
 import {
   create,
   token as fixedToken,
-  type Owner,
   oneThread,
   type RunningServer,
   runProgram,
   startServer,
-  storePath,
 } from '../helpers/program.ts';
 import { connectRaw, rawRequest } from '../helpers/raw.ts';
 import { done, on } from '../helpers/run-here.ts';
 import { alterStore } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
+import { startWithOperator } from '../helpers/with-operator.ts';
 
 function secretIn(cookie: string): string {
   return cookie.slice(cookie.indexOf('=') + 1);
@@ -40,15 +39,13 @@ function cookieFor({ opsUrl }: RunningServer, secret: string): string {
 }
 
 /** A server on a store of its own, with an operator who has signed in. */
-async function startSignedIn(t: Owner, variables = withLimits({}), ...args: string[]) {
-  const store = await storePath(t);
-  const token = await storedToken(store, 'alice', { role: 'operate' });
-  const server = await startServer(t, store, [...oneThread, ...args], variables);
-  return { store, token, server, cookie: await signIn(server, { token }) };
+async function startSignedIn(...args: Parameters<typeof startWithOperator>) {
+  const started = await startWithOperator(...args);
+  return { ...started, cookie: await signIn(started.server, { token: started.token }) };
 }
 
 /** For tests that leave nothing behind that another could find. */
-const shared = await startSignedIn({ after }, withLimits({ ops: { refusalsKept: 200 } }));
+const shared = await startSignedIn({ after }, [], withLimits({ ops: { refusalsKept: 200 } }));
 
 /** A second operator who has signed in there. */
 async function signInToShared(name: string) {
@@ -58,7 +55,7 @@ async function signInToShared(name: string) {
 
 /** For tests that count the sessions, the tokens or the creates of one service, in their order. */
 const beganMs = performance.now();
-const own = await startSignedIn({ after }, withLimits({}), '--body-limit', '2000');
+const own = await startSignedIn({ after }, ['--body-limit', '2000']);
 
 /** The request is refused with the code, which begins with the status. */
 async function refused(code: number, ...asked: Parameters<typeof ask>): Promise<void> {

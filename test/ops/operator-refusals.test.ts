@@ -9,10 +9,11 @@ import {
 } from '../../src/contract/operator-problems.ts';
 import type { Problem } from '../../src/contract/problems.ts';
 import { tryLockFile } from '../../src/store/engines.ts';
-import { type Owner, oneThread, startServerOnNewStore } from '../helpers/program.ts';
+import type { Owner } from '../helpers/program.ts';
 import { assertProblem, connectRaw, exchange, type RawReply } from '../helpers/raw.ts';
 import { addTokens, alterStore } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
+import { startWithOperator } from '../helpers/with-operator.ts';
 
 const portOf = ({ opsUrl }: { readonly opsUrl: string }) => Number(new URL(opsUrl).port);
 
@@ -40,12 +41,11 @@ const signIn = (token: string) => requestOf('POST /api/session', [], JSON.string
 
 /** A server with an operator who has signed in. */
 async function startSignedIn(t: Owner, ...args: string[]) {
-  const server = await startServerOnNewStore(t, ...oneThread, ...args);
-  const token = await storedToken(server.store, 'alice', { role: 'operate' });
+  const { server, store, token } = await startWithOperator(t, args);
+  const port = portOf(server);
   // The name of the cookie comes from the Host.
-  const { headers } = await exchange(t, portOf(server), signIn(token));
-  const cookie = `Cookie: ${headers.get('set-cookie')?.split(';')[0]}`;
-  return { ...server, port: portOf(server), cookie };
+  const { headers } = await exchange(t, port, signIn(token));
+  return { ...server, store, port, cookie: `Cookie: ${headers.get('set-cookie')?.split(';')[0]}` };
 }
 
 const shared = await startSignedIn({ after });
