@@ -17,7 +17,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { after, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { readManifest } from '../../src/backup/manifest.ts';
-import { namesIn, newStore } from '../helpers/backups.ts';
+import { namesIn } from '../helpers/backups.ts';
 import { flip, offsetOf } from '../helpers/damage.ts';
 import { keepCreating } from '../helpers/load.ts';
 import { mounted } from '../helpers/mounts.ts';
@@ -34,7 +34,7 @@ import {
   temporaryFolder,
 } from '../helpers/program.ts';
 import { done, doneJson, failed, on, refused, runHere } from '../helpers/run-here.ts';
-import { alterStore, storedPlants } from '../helpers/store-file.ts';
+import { alterStore, newStore, storedPlants } from '../helpers/store-file.ts';
 
 async function newBackup(owner: Owner, plants = 3): Promise<string> {
   const path = join(await temporaryFolder(owner), 'backup.db');
@@ -88,7 +88,7 @@ const contentOf = async (store: string) => [
 ];
 
 test('a backup is one plain file with its manifest, both for their owner only, and verify finds both sound', async (t) => {
-  const store = await newStore(t, 0);
+  const store = await newStore(t);
   alterStore(
     store,
     `INSERT INTO plants VALUES (-9223372036854775808, 'Ёлка "1"', '', 1, 1), (2, '', NULL, 1, 1), (9223372036854775807, 'Yew', 'Taxus', 1, 0)`,
@@ -119,7 +119,7 @@ test('a backup is one plain file with its manifest, both for their owner only, a
 });
 
 test('a backup never overwrites a file, and does not make a folder', async (t) => {
-  const [store, folder] = [await newStore(t), await temporaryFolder(t)];
+  const [store, folder] = [await newStore(t, 3), await temporaryFolder(t)];
   const to = (name: string) => ['backup', join(folder, name), ...on(store)];
   for (const name of ['one.db', 'two.db.manifest.json']) writeFileSync(join(folder, name), 'mine');
   await refused(/one\.db exists already, and a backup overwrites no file/, ...to('one.db'));
@@ -145,7 +145,7 @@ test('beside a service under load, a backup is of one moment and has every plant
   // A backup may be over before the server has had so many creates.
   const { path, before } = await until(backUp, ({ meanwhile }) => meanwhile > 10);
   const isStore = /is a store and not a backup, because plants may be in /;
-  await refused(isStore, 'restore', store, '--overwrite', ...on(await newStore(t)));
+  await refused(isStore, 'restore', store, '--overwrite', ...on(await newStore(t, 3)));
   const inUse = /another process has the store at .* open; stop the service/;
   await refused(inUse, 'restore', sound, '--overwrite', ...on(store));
   await load.stop();
@@ -271,7 +271,7 @@ test('no byte of a manifest can change unnoticed, and a pipe or a huge file is n
 });
 
 test('verify --against finds a bit that was flipped in a name, which SQLite cannot see, and a missing plant', async (t) => {
-  const store = await newStore(t);
+  const store = await newStore(t, 3);
   const backup = join(dirname(store), 'backup.db');
   await done('backup', backup, ...on(store));
   const against = ['verify', '--against', backup, '--json', ...on(store)];
@@ -381,7 +381,7 @@ test('restore replaces a store that holds plants only with --overwrite, and keep
 });
 
 test('restore replaces a store without plants as it is, and one that is no database any more with its logs', async (t) => {
-  const [empty, broken] = [await newStore(t, 0), await newStore(t)];
+  const [empty, broken] = [await newStore(t), await newStore(t, 3)];
   await done('restore', sound, ...on(empty));
   assert.equal(storedPlants(empty).length, 3);
   for (const end of ['', '-wal', '-shm']) writeFileSync(broken + end, 'broken'.repeat(2_000));
@@ -452,7 +452,7 @@ test('a backup that is killed leaves no file under a final name, and is not in t
   const [left = '', ...rest] = namesIn(dirname(path));
   assert.match(left, /^b\.db\.unfinished-/);
   assert.deepEqual(rest, []);
-  await done('backup', path, ...on(await newStore(t)));
+  await done('backup', path, ...on(await newStore(t, 3)));
 });
 
 test('a disk that is too small for a backup, or for what is to be restored, is found at once', async (t) => {

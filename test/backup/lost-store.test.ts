@@ -4,12 +4,12 @@ import { basename, dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
 import type { Check, Overview, Readiness } from '../../src/ops/contract.ts';
-import { backupsIn, lose, newStore, newWorld } from '../helpers/backups.ts';
+import { backupsIn, lose, newWorld } from '../helpers/backups.ts';
 import { ask, signIn } from '../helpers/operators.ts';
 import { until } from '../helpers/pause.ts';
 import { create, oneThread, type RunningServer, startServer } from '../helpers/program.ts';
 import { done, doneJson, on, runHere } from '../helpers/run-here.ts';
-import { alterStore, makeStore, storedPlants } from '../helpers/store-file.ts';
+import { alterStore, makeStore, newStore, storedPlants } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
 
 test('the backups of a store that was lost stay, whatever the next store backs up, and a folder with both is no choice', async (t) => {

@@ -10,12 +10,12 @@ import type { BackupList, Overview } from '../../src/ops/contract.ts';
 import { engineOf, tryLockFile } from '../../src/store/engines.ts';
 import { fileLocation } from '../../src/store/location.ts';
 import type { Log } from '../../src/telemetry/log.ts';
-import { namesIn, newStore } from '../helpers/backups.ts';
+import { namesIn } from '../helpers/backups.ts';
 import { ask, signIn } from '../helpers/operators.ts';
 import { pause, until } from '../helpers/pause.ts';
 import { childrenOf, create, oneThread, startServer } from '../helpers/program.ts';
 import { done, on, runHere } from '../helpers/run-here.ts';
-import { alterStore, openStoreAt } from '../helpers/store-file.ts';
+import { alterStore, newStore, openStoreAt } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
 
 const hourMs = 3_600_000;

@@ -7,7 +7,6 @@ import { listedIn, loadCommands } from '../../src/cli/command.ts';
 import { parseCommandLine } from '../../src/cli/flags/command-line.ts';
 import { type Flag, flags } from '../../src/cli/flags/flags.ts';
 import { commandGroups } from '../../src/commands.ts';
-import { newStore } from '../helpers/backups.ts';
 import { keepCreating } from '../helpers/load.ts';
 import { until } from '../helpers/pause.ts';
 import {
@@ -19,7 +18,13 @@ import {
 } from '../helpers/program.ts';
 import { done, doneJson, doneRecords, failed, on, refused, runHere } from '../helpers/run-here.ts';
 import { shareServer } from '../helpers/shared-server.ts';
-import { alterStore, makeStore, openStoreAt, storedPlants } from '../helpers/store-file.ts';
+import {
+  addToken,
+  alterStore,
+  newStore,
+  openStoreAt,
+  storedPlants,
+} from '../helpers/store-file.ts';
 
 const commands = await loadCommands(listedIn(commandGroups));
 
@@ -37,7 +42,8 @@ const plants = [
  * environment.
  */
 async function storeWithPlants(t: Owner): Promise<string> {
-  const store = await newStore(t, 0);
+  const store = await newStore(t);
+  addToken(store, 'my-app');
   alterStore(
     store,
     `INSERT INTO plants VALUES
@@ -63,7 +69,7 @@ function withoutDetails(lines: string): string {
   return lines.replaceAll(/,"createdAt":"[^"]+","createdBy":"[^"]+"\}$/gm, '}');
 }
 
-const sharedServer = await shareServer(oneThread, await newStore({ after }, 0));
+const sharedServer = await shareServer(oneThread, await newStore({ after }));
 
 test('plants list prints each plant as a line that could be sent, in ascending order of id, with every id exact', async (t) => {
   assert.deepEqual(await output(await storeWithPlants(t), 'plants', 'list'), plants);
@@ -146,7 +152,7 @@ test('plants list --format csv has the time and the token, and the list can be i
   const head = 'id,name,tag,createdAt,createdBy\r\n';
   const grey = '7,Grey alder,Alnus,2025-11-24T16:00:00.123Z,"https://login.example.org a,b"\r\n';
   assert.deepEqual(list, { code: 0, stdout: head + grey, stderr: '' });
-  const [file, copy] = [join(await temporaryFolder(t), 'grey.csv'), await newStore(t, 0)];
+  const [file, copy] = [join(await temporaryFolder(t), 'grey.csv'), await newStore(t)];
   writeFileSync(file, list.stdout);
   await done('import', file, ...on(copy));
   assert.deepEqual(storedPlants(copy), [[7n, 'Grey alder', 'Alnus']]);
@@ -190,7 +196,7 @@ test('whatever prints a record or a report takes --json', () => {
 });
 
 test('token create --json prints the token with its name, its role and its end, and no name is taken twice', async (t) => {
-  const store = await newStore(t, 0);
+  const store = await newStore(t);
   const create = (...args: string[]) => doneJson('token', 'create', ...args, ...on(store));
   const { token, ...rest } = await create('one');
   assert.match(token, /^ps_[A-Za-z0-9_-]{43}$/);
@@ -276,8 +282,7 @@ function parses(known: (typeof commands)[number], example: string): void {
 }
 
 test('the examples of the token and plants commands work, one after the other, on a new store', async (t) => {
-  const store = await storePath(t);
-  makeStore(store);
+  const store = await newStore(t);
   const runAll = async (family: string) => {
     const examples = commands
       .filter(({ name }) => name.startsWith(`${family} `))

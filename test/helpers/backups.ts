@@ -1,17 +1,10 @@
 import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { type Owner, storePath } from './program.ts';
 import { doneJson, on } from './run-here.ts';
-import { addToken, makeStore } from './store-file.ts';
+import { newStore } from './store-file.ts';
 
-/** A store with the given number of plants and the token `my-app`. */
-export async function newStore(owner: Owner, plants = 3): Promise<string> {
-  const path = await storePath(owner);
-  makeStore(path, plants);
-  addToken(path, 'my-app');
-  return path;
-}
+export { newStore };
 
 /** The files in a folder, without the lock of its backups, and notes about failed syncs. */
 export function namesIn(folder: string): string[] {
