@@ -10,9 +10,6 @@ import { locationOf, makeStore } from '../helpers/postgres-connection.ts';
 import { create, oneThread, startServer } from '../helpers/program.ts';
 import { done, on } from '../helpers/run-here.ts';
 
-/** What goes on until something is so fails by this. */
-const timeout = 30_000;
-
 const server = await sharedPostgres({ after });
 
 /** A new database whose owner is a role of its own, without further rights. */
@@ -50,9 +47,7 @@ test('doctor reads back what is in force in a database while a service runs on i
   assert.deepEqual(left, [{ plants: 2 }]);
 });
 
-test('doctor says which privilege a role lacks, and that a superuser is too much', {
-  timeout,
-}, async (t) => {
+test('doctor says which privilege a role lacks, and that a superuser is too much', async (t) => {
   const url = await databaseOf('owner');
   await makeStore(url);
   await server.query('CREATE ROLE helper LOGIN');

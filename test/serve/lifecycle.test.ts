@@ -32,7 +32,7 @@ import { lockStore, storedPlants } from '../helpers/store-file.ts';
 import { hasTerminal, startOnTerminal } from '../helpers/terminal.ts';
 
 /** What waits for the drain limit instead of an event fails by this. */
-const test = testWith({ timeout: 20_000 });
+const test = testWith({ timeout: 300_000 });
 const drainForever = withLimits({ service: { drainMs: 3_600_000 } });
 
 const alder = '{"id":1,"name":"Alder"}';

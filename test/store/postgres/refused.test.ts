@@ -51,9 +51,7 @@ test('serve, import and copy do not begin on a database that changes plants, and
   assert.deepEqual(await server.query('SELECT FROM plants', url), []);
 });
 
-test('serve warns of a plant that the database refuses; a trigger that comes while it runs ends the creates and the readiness until it is gone', {
-  timeout: 60_000,
-}, async (t) => {
+test('serve warns of a plant that the database refuses; a trigger that comes while it runs ends the creates and the readiness until it is gone', async (t) => {
   const url = await databaseWith("ALTER TABLE plants ADD CHECK (tag = 'tree')");
   const often = withLimits({ postgres: { testWriteMs: 10 } });
   const { plantsUrl, opsUrl, logged, stderr } = await startServer(t, url, oneThread, often);

@@ -264,7 +264,7 @@ for (const [what, call, isHeld] of [
   ['syncs', 'shared.lock.allowTakeover(await shared.acquire())', false],
 ] as const) {
   test(`sqlite: a thread that ${what} and stands still holds up no other thread`, {
-    timeout: 30_000,
+    timeout: 300_000,
   }, async (t) => {
     await using store = await openSqliteStore(await storePath(t), {
       callMs: lockMs,
