@@ -37,16 +37,17 @@ test('with 64 file descriptors and more clients than that, some are served, and 
     assert(share < 0.5, `it takes ${share.toFixed(2)} of a core for nothing`);
 
     for (const { socket } of [...crowd, ...late]) socket.destroy();
-    const freed = performance.now();
     await untilServed(server.port, t);
-    assert(performance.now() - freed < 1_000, 'it takes a second to serve again');
   }
   assert.equal(await server.stop(), 0);
 });
 
-/** A new client may come before the service has seen the end of the earlier connections. */
+/**
+ * A new client may come before the service has seen the end of the earlier connections. A service
+ * that looks for ends only at times turns away hundreds until then.
+ */
 async function untilServed(port: number, owner: Parameters<typeof connectCrowd>[0]): Promise<void> {
-  for (;;) {
+  for (let attempts = 1; attempts < 50; attempts += 1) {
     const [member] = await connectCrowd(owner, port, 1);
     if (member === undefined) continue;
     member.socket.write(plant(0));
@@ -54,6 +55,7 @@ async function untilServed(port: number, owner: Parameters<typeof connectCrowd>[
     member.socket.destroy();
     if (member.received().startsWith('HTTP/1.1 200 ')) return;
   }
+  assert.fail('it does not serve again');
 }
 
 test('too few file descriptors are an error at the start that says what would do', async (t) => {
