@@ -255,9 +255,19 @@ test('a connection that sends nothing is closed without a reply, before the hand
   if (takesNoCode) return t.skip(takesNoCode);
   assert(hasty);
   const plain = connectPlain(hasty.port, '127.0.0.1');
-  const secure = await connectTo(t, hasty.port);
-  assert.deepEqual([await text(plain), await text(secure)], ['', '']);
+  assert.equal(await sentBehindHandshake(t, hasty.port), '');
+  assert.equal(await text(plain), '');
 });
+
+/** On a busy machine, the time of a handshake may pass, and the service cuts it: then another. */
+async function sentBehindHandshake(t: TestContext, port: number): Promise<string> {
+  for (let tries = 1; ; tries += 1)
+    try {
+      return await text(await connectTo(t, port));
+    } catch (error) {
+      if (tries === 10) throw error;
+    }
+}
 
 test('a key that all users can read or change is told by the start, by each renewal and by doctor, and one of a group is not', async (t) => {
   if (takesNoCode) return t.skip(takesNoCode);
