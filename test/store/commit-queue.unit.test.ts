@@ -125,11 +125,14 @@ test('waiting plants are bounded in bytes, too', async (t) => {
 });
 
 test('no plant waits longer than its bound, and the queue works again when the store does', async (t) => {
-  const { offer, lock, batches } = await openQueue(t, { commitMs: 100 });
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const commitMs = 100;
+  const { offer, nextBatch, lock, batches } = await openQueue(t, { commitMs });
   const { release } = lock();
   const first = offer(1n);
-  await new Promise(setImmediate);
+  await nextBatch();
   const second = offer(2n);
+  t.mock.timers.tick(commitMs);
   for (const { settled } of [first, second]) {
     const settlement = await settled;
     assert(typeof settlement === 'object' && settlement.failure === 'unavailable');
