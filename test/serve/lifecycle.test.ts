@@ -138,7 +138,9 @@ const clients: Readonly<Record<string, Client>> = {
 };
 
 test('at SIGTERM, however often it comes, each client gets the replies to what it has begun and to one more create, all of that is stored, and each connection is closed', async (t) => {
-  const limits = { service: { drainMs: 3_600_000 }, http: { drainIdleMs: 2_000 } };
+  // All clients send within 4 s of the signal.
+  const http = { drainIdleMs: 4_000, lastAcceptsMs: 3_600_000 };
+  const limits = { service: { drainMs: 3_600_000 }, http };
   const { store, server } = await start(t, withLimits(limits), '--commit-timeout', '60s');
   const { child, port, opsUrl } = server;
   for (const signal of ['SIGHUP', 'SIGUSR1', 'SIGUSR2'] as const) {
@@ -216,11 +218,11 @@ test('beside a service that has taken the port over, a client that pauses finish
 });
 
 test('at SIGINT, neither a client that never finishes its request nor a store that another process keeps locked holds up the end', async (t) => {
-  const limits = withLimits({ service: { drainMs: 1_000 } });
+  const limits = withLimits({ service: { drainMs: 2_000 } });
   const { store, server, client, lock } = await startWithWaitingCreate(
     t,
     limits,
-    ...['--commit-timeout', '500ms'],
+    ...['--commit-timeout', '100ms'],
   );
   const endless = await connectRaw(t, server.port);
   endless.send(rawRequest(alder, expectContinue).subarray(0, -alder.length));
@@ -256,7 +258,11 @@ for (const [what, kill, exitCode] of [
     const olderNode = nodeOlderThanOurs();
     if (olderNode === undefined) return skipVisibly(t, 'there is no older Node in the PATH');
     const variables = { PLANT_STORE_TOKEN: token, LAUNCHER_NODE: olderNode };
-    const { store, server, lock, client } = await startWithWaitingCreate(t, variables);
+    const { store, server, lock, client } = await startWithWaitingCreate(
+      t,
+      variables,
+      ...['--commit-timeout', '60s'],
+    );
     const closed = once(server.child, 'close');
 
     kill(server.child.pid as number);
