@@ -30,10 +30,14 @@ const tested = testWith({
 });
 const unknownPath = 'GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n';
 
+/** What is unfinished gives way, and never ends by itself. */
+const patient = { headersMs: 3_600_000, requestMs: 3_600_000 };
+
 async function start(t: Owner, changed: Parameters<typeof withLimits>[0], ...args: string[]) {
   const store = await storePath(t);
   const other = await storedToken(store, 'other');
-  return { ...(await startServer(t, store, args, withLimits(changed))), store, other };
+  const variables = withLimits({ ...changed, http: { ...patient, ...changed.http } });
+  return { ...(await startServer(t, store, args, variables)), store, other };
 }
 
 /** For the tests of the memory and of the queue. */
@@ -41,7 +45,8 @@ const small = {
   http: { strangersBytesMax: MiB, clientsBytesMax: 5 * MiB },
   store: { queuePlantsMax: 8 },
 };
-const shared = takesNoCode ? undefined : await start({ after }, small, ...oneThread);
+const args = [...oneThread, '--commit-timeout', '60s'];
+const shared = takesNoCode ? undefined : await start({ after }, small, ...args);
 
 function createAs(secret: string, id: number, body = `{"id":${id},"name":"Alder"}`): Buffer {
   return rawRequest(body, { fields: { Authorization: `Bearer ${secret}` } });
