@@ -138,9 +138,10 @@ const clients: Readonly<Record<string, Client>> = {
 };
 
 test('at SIGTERM, however often it comes, each client gets the replies to what it has begun and to one more create, all of that is stored, and each connection is closed', async (t) => {
-  // All clients send within 4 s of the signal.
+  // All clients send within 4 s of the signal. Test writes wait for the lock, too.
   const http = { drainIdleMs: 4_000, lastAcceptsMs: 3_600_000 };
-  const limits = { service: { drainMs: 3_600_000 }, http };
+  const ops = { heartbeatStaleMs: 3_600_000 };
+  const limits = { service: { drainMs: 3_600_000 }, http, ops };
   const { store, server } = await start(t, withLimits(limits), '--commit-timeout', '60s');
   const { child, port, opsUrl } = server;
   for (const signal of ['SIGHUP', 'SIGUSR1', 'SIGUSR2'] as const) {

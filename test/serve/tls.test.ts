@@ -198,7 +198,10 @@ test('the port for operators is encrypted by itself, tells when certificates exp
   const signIn = request(`${opsUrl}api/session`, { ca, agent: false, method: 'POST', headers });
   const [signedIn] = await once(signIn.end(JSON.stringify({ token: operator })), 'response');
   assert.match(signedIn.headers['set-cookie'][0], /; Secure$/);
-  assert.match(await get(`${opsUrl}readyz`), /^\{"ready":true/);
+  await until(
+    () => get(`${opsUrl}readyz`),
+    (readiness) => readiness.startsWith('{"ready":true'),
+  );
   const { valid_to: end } = (await connectTo(t, Number(new URL(opsUrl).port))).getPeerCertificate();
   assert.match(
     await get(`${opsUrl}metrics`),
