@@ -20,7 +20,6 @@ import {
 /** By part. JSON has no infinity, and none is needed. */
 type Changed = { readonly [P in keyof Limits]?: Partial<Limits[P]> };
 
-const quickStop: Changed = { service: { drainMs: 1_000 } };
 export const quickHeartbeats: Changed = { ops: { heartbeatEveryMs: 100, heartbeatStaleMs: 1_000 } };
 /** The next transaction is a create. */
 export const rareHeartbeats: Changed = {
@@ -43,12 +42,11 @@ export const impatient: Changed = {
 /** By what is done to a server: the limits with which it shows soon. */
 const limitsOf: Readonly<Record<string, Changed>> = {
   'HTTP thread hangs': quickHeartbeats,
-  'disk hangs': { ...quickHeartbeats, ...quickStop },
+  'disk hangs': quickHeartbeats,
+  'disk hangs for good': { service: { drainMs: 1_000 } },
   'sync of the store hangs': { ...smallLog, ...quickHeartbeats },
-  'folder is shut after a sync': quickStop,
-  'HTTP thread ends with the lock': quickStop,
   'index is removed during a checkpoint': { ...smallLog, ...rareHeartbeats },
-  'thread for checkpoints ends': { ...smallLog, ...quickStop },
+  'thread for checkpoints ends': smallLog,
   'thread for checkpoints throws': smallLog,
   'memory is told': { ops: { refusalsKept: 10 } },
 };

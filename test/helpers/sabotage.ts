@@ -20,11 +20,8 @@ const yearMs = 365 * 86_400_000;
 const inForce = () => existsSync(process.env['SABOTAGE_WHILE'] ?? '');
 
 const sabotages: Readonly<Record<string, () => void>> = {
-  // As in a call that does not return: later calls wait, too.
-  'disk hangs': () =>
-    beforeSync(async () => {
-      while (inForce()) await delay(5);
-    }),
+  'disk hangs': hangDisk,
+  'disk hangs for good': hangDisk,
   'sync fails': () =>
     beforeSync(() => {
       if (inForce()) throw Object.assign(new Error('EIO by the test'), { code: 'EIO' });
@@ -101,6 +98,13 @@ function changeLimits(): void {
 
 function hang(): void {
   while (inForce()) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
+}
+
+/** As in a call that does not return: later calls wait, too. */
+function hangDisk(): void {
+  beforeSync(async () => {
+    while (inForce()) await delay(5);
+  });
 }
 
 function isStore(descriptor: number): boolean {

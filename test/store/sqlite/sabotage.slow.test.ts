@@ -18,8 +18,8 @@ import { storedPlants, walSalt } from '../../helpers/store-file.ts';
 
 const test = testWith({ skip: takesNoCode });
 
-/** A server whose disk hangs, by default, and that has not acknowledged the plant 2 in time. */
-async function startHanging(t: TestContext, kind = 'disk hangs') {
+/** A server of which such a thing is true, and that has not acknowledged the plant 2 in time. */
+async function startHanging(t: TestContext, kind: string) {
   const server = await startSabotaged(t, kind, '--commit-timeout', '200ms');
   server.sabotage();
   assert.deepEqual(await statusAndCode(await create(server.plantsUrl, plant(2))), [503, 50301]);
@@ -57,7 +57,7 @@ test('a service whose folder is shut for good stops with exit code 0, and loses 
 });
 
 test('a service whose disk hangs for good still stops in bounded time, by SIGKILL, and loses nothing', async (t) => {
-  const server = await startHanging(t);
+  const server = await startHanging(t, 'disk hangs for good');
 
   await server.stop();
 
