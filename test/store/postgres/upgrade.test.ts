@@ -153,8 +153,8 @@ test('while a session reads the tokens, an upgrade gives way to other readers, a
   hurry(t);
   const start = runHere(['serve', '--port', '0', ...on(url)]);
   const reader = await clientOn(t, url, 'an old node');
-  // Much longer than a try, and much shorter than a create may take.
-  await reader.query("SET lock_timeout = '1500ms'");
+  // Much longer than a try, also on a busy machine, and shorter than a create may take.
+  await reader.query("SET lock_timeout = '3500ms'");
   let isOver = false;
   void start.finally(() => {
     isOver = true;
