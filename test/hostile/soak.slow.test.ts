@@ -68,7 +68,7 @@ function openWals(pid: number | undefined): number {
 
 test('after abuse of every kind it has no more connections or memory than before, and serves', {
   skip,
-  timeout: scale({ short: 60_000, long: 1_800_000 }),
+  timeout: scale({ short: 600_000, long: 1_800_000 }),
 }, async (t) => {
   const asked = join(await temporaryFolder(t), 'asked');
   const env = sabotaging('memory is told', asked);

@@ -133,7 +133,7 @@ test('another program reads, checkpoints and closes the store beside a service u
 
 test('while the drive of a certificate and of the backups does not answer, operators are answered, creates are stored, and SIGTERM ends the service', {
   skip: takesNoCode || withoutOpenssl(),
-  timeout: 90_000,
+  timeout: 600_000,
 }, async (t) => {
   const drive = await mountedDrive(t);
   if (drive === undefined) return;
