@@ -183,10 +183,10 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
   });
 
   test('a search for the newest plants goes through all plants in as many steps as it takes', async (store) => {
-    const rare = [1n, 7_999n, 30_000n, 59_999n];
-    for (let from = 0n; from < 60_000n; from += 6_000n)
+    const rare = [1n, 799n, 3_000n, 5_999n];
+    for (let from = 0n; from < 6_000n; from += 600n)
       await store.createPlants(
-        Array.from({ length: 6_000 }, (_, index) => {
+        Array.from({ length: 600 }, (_, index) => {
           const id = from + BigInt(index);
           return plant(id, `plant ${id} ${'x'.repeat(40)}`, rare.includes(id) ? 'rare' : 'often');
         }),

@@ -305,8 +305,8 @@ test('sqlite: a defect on the thread of the store is told with its stack there',
 });
 
 test('sqlite: a copy is of one moment and never starts over, although another process writes between its steps', async (t) => {
-  // Some 30 MB, so that the copy takes several steps.
-  const path = await newStore(t, 30_000, 1_000);
+  // Some 20 MB, so that the copy takes several steps.
+  const path = await newStore(t, 2_000, 10_000);
   const stored = storedPlants(path);
   const copy = join(await temporaryFolder(t), 'copy.db');
   using writer = new DatabaseSync(path);
