@@ -412,16 +412,27 @@ test('a short fixed token ends serve with 2 where other machines may guess it, a
   }
 });
 
-test('a --token-file may be a symbolic link, as the secrets of containers are; on a loopback address a service warns of a short token, and takes it', async (t) => {
+test('a --token-file may be a symbolic link, as the secrets of containers are; on a loopback address a service warns of a short token, and takes it; a start tells the age of an old heartbeat in the store', async (t) => {
+  const store = await newStore(t);
+  const beatMs = Date.now() - 50 * 3_600_000;
+  alterStore(store, `INSERT INTO heartbeat VALUES (1, ${beatMs})`);
   const folder = await temporaryFolder(t);
   const link = join(folder, 'token');
   writeFileSync(join(folder, 'token-of-today'), 'short\n');
   symlinkSync('token-of-today', link);
-  const flags = [...oneThread, '--token-file', link];
-  const { plantsUrl, stderr } = await startServer(t, join(folder, 'plants.db'), flags, {});
+  const { plantsUrl, stderr } = await startServer(
+    t,
+    store,
+    [...oneThread, '--token-file', link],
+    {},
+  );
   const fields = { Authorization: 'Bearer short' };
   assert.equal((await create(plantsUrl, { id: 1, name: 'Alder' }, fields)).status, 200);
   assert.match(stderr(), /"warn".*the fixed token is short, and users of this machine may guess/);
+  const says =
+    'the last heartbeat in the store was 2 days ago; if the store was restored, plants that were created later are missing';
+  const logged = `"lastHeartbeatAt":"${new Date(beatMs).toISOString()}","msg":"${says}"`;
+  assert(stderr().includes(logged), stderr());
 });
 
 /** What is typed wrongly, and what the one line must name: one of each kind. */
@@ -575,17 +586,6 @@ test('off a terminal nothing is on standard output, and each line on standard er
   assert.match(events[1].url, /^http:\/\/127\.0\.0\.1:[0-9]+\/plants$/);
   assert.equal(events[1].token, 'in PLANT_STORE_TOKEN');
   assert.equal(events[2].signal, 'SIGTERM');
-});
-
-test('a start tells the age of an old heartbeat in the store', async (t) => {
-  const store = await newStore(t);
-  const beatMs = Date.now() - 50 * 3_600_000;
-  alterStore(store, `INSERT INTO heartbeat VALUES (1, ${beatMs})`);
-  const { stderr } = await startServer(t, store, oneThread);
-  const says =
-    'the last heartbeat in the store was 2 days ago; if the store was restored, plants that were created later are missing';
-  const logged = `"lastHeartbeatAt":"${new Date(beatMs).toISOString()}","msg":"${says}"`;
-  assert(stderr().includes(logged), stderr());
 });
 
 test('a restart at once tells nothing of the heartbeat, and a heartbeat in the future is a warning', () => {
