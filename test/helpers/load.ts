@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { statusAndCode } from './faults.ts';
 import { pause } from './pause.ts';
 import { create } from './program.ts';
 
@@ -36,4 +37,35 @@ export function keepCreating(plantsUrl: string, clients = 8, between: () => unkn
       await done;
     },
   };
+}
+
+/**
+ * Clients that create plants with ascending ids, each until its create is refused or gets no reply,
+ * or there are so many plants.
+ *
+ * @returns the ids of the acknowledged plants in their order, and the statuses and codes of others
+ */
+export async function createUntilRefused(
+  plantsUrl: string,
+  nameOf: (id: number) => string,
+  { clients = 1, firstId = 1, plants = 1e9, afterEach = () => {} } = {},
+) {
+  const acknowledged: number[] = [];
+  const refusals: Awaited<ReturnType<typeof statusAndCode>>[] = [];
+  let nextId = firstId;
+  const client = async () => {
+    while (nextId < firstId + plants) {
+      const id = nextId;
+      nextId += 1;
+      const reply = await create(plantsUrl, { id, name: nameOf(id) }).catch(() => undefined);
+      if (reply?.status !== 200) {
+        if (reply) refusals.push(await statusAndCode(reply));
+        return;
+      }
+      acknowledged.push(id);
+      afterEach();
+    }
+  };
+  await Promise.all(Array.from({ length: clients }, client));
+  return { acknowledged: acknowledged.sort((one, other) => one - other), refusals };
 }

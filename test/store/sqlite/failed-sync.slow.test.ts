@@ -7,6 +7,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { withLimits } from '../../helpers/faults.ts';
 import { startLitestream, whyNoLitestream } from '../../helpers/litestream.ts';
+import { createUntilRefused } from '../../helpers/load.ts';
 import { mountedThinDisk } from '../../helpers/mounts.ts';
 import { pause } from '../../helpers/pause.ts';
 import {
@@ -28,24 +29,11 @@ import { readStore } from '../../torture/check-journal.ts';
  * not count on pages that only the memory has: then a power cut loses them.
  */
 
-/** Creates plants until a create fails, or there are so many. @returns the acknowledged ids */
-async function createUntil(plantsUrl: string, from: number, plants: number, bytes = 10_000) {
-  const acknowledged: number[] = [];
-  let id = from;
-  let isOver = false;
-  const client = async () => {
-    while (!isOver && id < from + plants) {
-      const mine = (id += 1);
-      const reply = await create(plantsUrl, {
-        id: mine,
-        name: `${mine}`.padEnd(bytes, 'x'),
-      }).catch(() => undefined);
-      if (reply?.status === 200) acknowledged.push(mine);
-      else isOver = true;
-    }
-  };
-  await Promise.all(Array.from({ length: 8 }, client));
-  return acknowledged;
+/** @returns the ids of the acknowledged plants, which are above `from` */
+async function createUntil(plantsUrl: string, from: number, plants = 1e9, nameChars = 10_000) {
+  const nameOf = (id: number) => `${id}`.padEnd(nameChars, 'x');
+  const these = { clients: 8, firstId: from + 1, plants };
+  return (await createUntilRefused(plantsUrl, nameOf, these)).acknowledged;
 }
 
 type Disk = NonNullable<ReturnType<typeof mountedThinDisk>>;
@@ -93,7 +81,7 @@ async function failSync(
   await whenOpen(store);
   disk.fill();
   const exit = once(child, 'exit');
-  const acknowledged = [...before, ...(await createUntil(plantsUrl, 10_000, 1e9))];
+  const acknowledged = [...before, ...(await createUntil(plantsUrl, 10_000))];
   await exit;
   assert.equal(child.exitCode, 1);
   // SQLite itself syncs the store at the end of a checkpoint.
@@ -284,7 +272,7 @@ testOnDisk(
     assert.equal(immutable('+i'), 0);
     t.after(() => immutable('-i'));
     disk.fill();
-    await createUntil(plantsUrl, 0, 1e9);
+    await createUntil(plantsUrl, 0);
     // Longer than a service with a note takes to its end.
     for (let last = 0; last < 20; last += 1, await pause())
       assert.equal((await create(plantsUrl, { id: 1, name: 'Alder' })).status, 503);

@@ -22,6 +22,7 @@ import {
   statusAndCode,
   withLimits,
 } from '../../helpers/faults.ts';
+import { createUntilRefused } from '../../helpers/load.ts';
 import { mounted, mountedDisk } from '../../helpers/mounts.ts';
 import {
   create,
@@ -63,21 +64,6 @@ async function createInWal(t: TestContext, server: ServerWithStore, count = 20, 
 async function refusesNext({ plantsUrl }: ServerWithStore): Promise<void> {
   const reply = await create(plantsUrl, plant(1)).catch(() => undefined);
   if (reply) assert.deepEqual(await statusAndCode(reply), [503, 50301]);
-}
-
-/** Creates plants from several clients until each of them is refused. @returns what got 200 */
-async function createUntilRefused({ plantsUrl }: ServerWithStore, afterEach: () => void) {
-  const acknowledged: number[] = [];
-  const clients = Array.from({ length: 4 }, async (_, client) => {
-    for (let id = client; ; id += 4) {
-      const reply = await create(plantsUrl, plant(id)).catch(() => undefined);
-      if (reply?.status !== 200) return assert.equal(reply?.status ?? 503, 503);
-      acknowledged.push(id);
-      afterEach();
-    }
-  });
-  await Promise.all(clients);
-  return acknowledged.sort((one, other) => one - other);
 }
 
 interface Rescued {
@@ -184,10 +170,14 @@ test('when the index of the WAL is removed, and another service makes a new one,
 test('when all files are removed under load, the service saves them as a pair, and the command in the log makes a store of every acknowledged plant', async (t) => {
   const server = await startServerOnNewStore(t);
   let creates = 0;
-  const acknowledged = await createUntilRefused(server, () => {
-    if ((creates += 1) === 100) removeAll(server.store);
+  const { acknowledged, refusals } = await createUntilRefused(server.plantsUrl, () => 'Alder', {
+    clients: 4,
+    afterEach() {
+      if ((creates += 1) === 100) removeAll(server.store);
+    },
   });
   assert(acknowledged.length >= 100);
+  for (const [status] of refusals) assert.equal(status, 503);
 
   const says = await lastWords(server);
 

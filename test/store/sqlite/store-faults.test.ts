@@ -12,12 +12,12 @@ import {
   statusAndCode,
   withLimits,
 } from '../../helpers/faults.ts';
+import { createUntilRefused } from '../../helpers/load.ts';
 import { mounted, mountedDisk } from '../../helpers/mounts.ts';
 import {
   create,
   createdAtLast,
   oneThread,
-  type RunningServer,
   startServer,
   startServerOnNewStore,
   storePath,
@@ -32,19 +32,6 @@ import { makeStore, newStore, storedIds } from '../../helpers/store-file.ts';
  * further cases.
  */
 
-/**
- * Creates plants until a create is refused. @returns the ids of the acknowledged plants, and the
- * refusal
- */
-async function createUntilRefused({ plantsUrl }: RunningServer, name: string) {
-  const acknowledged: number[] = [];
-  for (let id = 1; ; id += 1) {
-    const reply = await create(plantsUrl, { id, name });
-    if (reply.status !== 200) return { acknowledged, refusal: await statusAndCode(reply) };
-    acknowledged.push(id);
-  }
-}
-
 test('on a full disk creates get 50301 and retries 200, also after a restart; once there is space again, all goes on', async (t) => {
   const folder = mounted(t, 'size=8m');
   if (folder === undefined) return;
@@ -54,8 +41,8 @@ test('on a full disk creates get 50301 and retries 200, also after a restart; on
   // Without it, there is room for the pages of the WAL in the file, as a command that writes asks for.
   writeFileSync(ballast, Buffer.alloc(5 * 2 ** 20));
   const name = 'leaf '.repeat(20_000);
-  const { acknowledged, refusal } = await createUntilRefused(killed, name);
-  assert.deepEqual(refusal, [503, 50301]);
+  const { acknowledged, refusals } = await createUntilRefused(killed.plantsUrl, () => name);
+  assert.deepEqual(refusals, [[503, 50301]]);
   await killed.logged((log) => log.includes('with code 50301: database or disk is full; a retry'));
   await killed.stop('SIGKILL');
 
@@ -181,9 +168,9 @@ test('a reader that does not end lets the WAL grow to its limit: creates get 503
   reader.exec('BEGIN; SELECT count(*) FROM plants');
   const name = 'leaf '.repeat(20_000);
 
-  const { acknowledged, refusal } = await createUntilRefused(server, name);
+  const { acknowledged, refusals } = await createUntilRefused(server.plantsUrl, () => name);
 
-  assert.deepEqual(refusal, [503, 50301]);
+  assert.deepEqual(refusals, [[503, 50301]]);
   const says =
     /the WAL has grown to 4 MiB, because another program has been reading .* refused until that program ends/;
   await server.logged((stderr) => says.test(stderr));
