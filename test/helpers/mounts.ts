@@ -41,9 +41,7 @@ export function mountedDisk(
   bytes: number,
 ): { at: string; breakDisk(): void; freeze(): void; thaw(): void } | undefined {
   const disk = mountIn(t, (folder) => {
-    const image = join(folder, 'image');
-    writeFileSync(image, Buffer.alloc(bytes));
-    spawnSync('mkfs.ext4', ['-q', '-F', image]);
+    const image = imageIn(folder, bytes, ...ext4);
     return ['-o', 'loop,errors=remount-ro', image];
   });
   if (disk === undefined) return undefined;
@@ -93,10 +91,7 @@ export async function mountedDrive(
 export function mountedFailingDisk(t: TestContext, bytes: number): string | undefined {
   const small = mounted(t, `size=${bytes}`);
   if (small === undefined) return undefined;
-  const image = join(small, 'image');
-  writeFileSync(image, '');
-  truncateSync(image, 2 ** 28);
-  spawnSync('mkfs.ext4', ['-q', '-F', '-O', '^has_journal', image]);
+  const image = imageIn(small, 2 ** 28, ...ext4, '-O', '^has_journal');
   return mountIn(t, () => ['-o', 'loop', image])?.at;
 }
 
@@ -107,23 +102,13 @@ export function mountedFailingDisk(t: TestContext, bytes: number): string | unde
 export function mountedThinDisk(t: TestContext, bytes: number) {
   const pool = mounted(t, `size=${bytes}`);
   if (pool === undefined) return undefined;
-  const image = join(pool, 'image');
-  writeFileSync(image, '');
   // One group of blocks, which has its tables in front.
-  truncateSync(image, 2 ** 27);
-  spawnSync('mkfs.ext4', [
-    '-q',
-    '-F',
-    '-b',
-    '4096',
-    '-J',
-    'size=4',
-    '-N',
-    '1024',
-    '-E',
-    'lazy_itable_init=0',
-    image,
-  ]);
+  const image = imageIn(
+    pool,
+    2 ** 27,
+    ...ext4,
+    ...['-b', '4096', '-J', 'size=4', '-N', '1024', '-E', 'lazy_itable_init=0'],
+  );
   const { stdout } = spawnSync('debugfs', ['-R', 'blocks <8>', image], { encoding: 'utf8' });
   const journal = stdout.trim().split(' ').map(Number);
   const tables = Array.from({ length: 256 }, (_, index) => index);
@@ -165,12 +150,10 @@ export function mountedThinDisk(t: TestContext, bytes: number) {
 export function mountedUnreadable(t: TestContext, file: string): string | undefined {
   let image = '';
   const disk = mountIn(t, (folder) => {
-    image = join(folder, 'image');
     const content = join(folder, 'content');
     mkdirSync(content);
     copyFileSync(file, join(content, basename(file)));
-    writeFileSync(image, Buffer.alloc(2 ** 24));
-    spawnSync('mkfs.ext4', ['-q', '-F', '-O', '^has_journal', '-d', content, image]);
+    image = imageIn(folder, 2 ** 24, ...ext4, '-O', '^has_journal', '-d', content);
     return ['-o', 'loop', image];
   });
   if (disk) truncateSync(image, readFileSync(image).indexOf(readFileSync(file).subarray(-4_096)));
@@ -182,13 +165,23 @@ export function mountedBtrfs(t: TestContext): string | undefined {
   const hasBtrfs = /\sbtrfs$/m.test(readFileSync('/proc/filesystems', 'utf8'));
   if (!hasBtrfs || spawnSync('mkfs.btrfs', ['--version']).error)
     return void t.skip('there is no Btrfs on this machine');
-  return mountIn(t, (folder) => {
-    const image = join(folder, 'image');
-    writeFileSync(image, '');
-    truncateSync(image, 2 ** 28);
-    spawnSync('mkfs.btrfs', ['-q', image]);
-    return ['-o', 'loop', image];
-  })?.at;
+  return mountIn(t, (folder) => ['-o', 'loop', imageIn(folder, 2 ** 28, 'mkfs.btrfs', '-q')])?.at;
+}
+
+const ext4 = ['mkfs.ext4', '-q', '-F'] as const;
+
+/** The image of a new disk, which takes room only where something is written, and is formatted. */
+function imageIn(
+  folder: string,
+  bytes: number,
+  mkfs: string,
+  ...options: readonly string[]
+): string {
+  const image = join(folder, 'image');
+  writeFileSync(image, '');
+  truncateSync(image, bytes);
+  spawnSync(mkfs, [...options, image]);
+  return image;
 }
 
 function mountIn(
