@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { type Problem, type ProblemName, problems } from '../../src/contract/problems.ts';
 import { type Owner, token } from './program.ts';
@@ -51,38 +51,31 @@ export async function connectRaw(
   let received = Buffer.alloc(0);
   let ended = false;
   let error: Error | undefined;
-  let change = Promise.withResolvers<void>();
-  const changed = (apply: () => void) => {
+  const events = new EventEmitter();
+  const change = (apply: () => void) => {
     apply();
-    change.resolve();
-    change = Promise.withResolvers<void>();
+    events.emit('change');
   };
-  socket.on('data', (chunk: Buffer) =>
-    changed(() => (received = Buffer.concat([received, chunk]))),
-  );
-  socket.on('end', () => changed(() => (ended = true)));
+  socket.on('data', (chunk: Buffer) => change(() => (received = Buffer.concat([received, chunk]))));
+  socket.on('end', () => change(() => (ended = true)));
   // EPIPE says that the server had closed in order before the test sent more.
   socket.on('error', (cause: NodeJS.ErrnoException) =>
-    changed(() => (cause.code === 'EPIPE' ? (ended = true) : (error = cause))),
+    change(() => (cause.code === 'EPIPE' ? (ended = true) : (error = cause))),
   );
-  socket.on('close', () => changed(() => (ended = true)));
+  socket.on('close', () => change(() => (ended = true)));
 
   async function until<T>(what: string, find: () => T | undefined): Promise<T> {
-    const failure = (why: string) =>
-      new Error(
-        `${why} while waiting for ${what}; received: ${JSON.stringify(received.toString())}`,
-      );
-    const late = setTimeout(() => changed(() => (error ??= failure('nothing came'))), waitMs);
-    try {
-      for (;;) {
-        const found = find();
-        if (found !== undefined) return found;
-        if (error) throw failure(error.message);
-        if (ended) throw failure('the server has closed');
-        await change.promise;
-      }
-    } finally {
-      clearTimeout(late);
+    const signal = AbortSignal.timeout(waitMs);
+    for (;;) {
+      const found = find();
+      if (found !== undefined) return found;
+      const end = ended ? 'the server has closed' : undefined;
+      const why = error?.message ?? end ?? (signal.aborted ? 'nothing came' : undefined);
+      if (why !== undefined)
+        throw new Error(
+          `${why} while waiting for ${what}; received: ${JSON.stringify(`${received}`)}`,
+        );
+      await once(events, 'change', { signal }).catch(() => undefined);
     }
   }
 
