@@ -3,7 +3,7 @@ import { after, test } from 'node:test';
 import { type ProblemName, problems } from '../../src/contract/problems.ts';
 import { limits } from '../../src/limits.ts';
 import { generateToken } from '../../src/tokens/opaque-tokens.ts';
-import { inReverse, startServer, storePath } from '../helpers/program.ts';
+import { inReverse, oneThread, startServer, storePath } from '../helpers/program.ts';
 import { assertRefusal, type RawReply } from '../helpers/raw.ts';
 import { alterStore, storedPlants } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
@@ -25,7 +25,7 @@ const expired = await storedToken(store, 'expired', { validMs: 1 });
 const operate = await storedToken(store, 'operate', { role: 'operate' });
 const unknown = generateToken();
 alterStore(store, "UPDATE tokens SET revoked_at = created_at WHERE name = 'revoked'");
-const server = await startServer(owner, store, [], { PLANT_STORE_TOKEN: longToken });
+const server = await startServer(owner, store, oneThread, { PLANT_STORE_TOKEN: longToken });
 
 /**
  * What of a request differs from a create that has everything but authorization; the lines are sent

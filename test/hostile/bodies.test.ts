@@ -6,6 +6,7 @@ import { type ProblemName, problems } from '../../src/contract/problems.ts';
 import { type HostileBody, hostileBody } from '../contract/hostile-bodies.ts';
 import { runs } from '../contract/json-text.ts';
 import { worthOf } from '../contract/plant-reference.ts';
+import { oneThread } from '../helpers/program.ts';
 import {
   assertRefusal,
   connectRaw,
@@ -20,7 +21,7 @@ import { scale } from './scale.ts';
 
 /** Smaller than by default, so that bodies of this size cost little. */
 const bodyBytesMax = 100_000;
-const sharedServer = await shareServer(['--body-limit', `${bodyBytesMax}`]);
+const sharedServer = await shareServer([...oneThread, '--body-limit', `${bodyBytesMax}`]);
 
 // The runs are the same every time; PROPERTY_SEED=7 makes them other ones (see json-text.ts).
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, type TestContext } from 'node:test';
 import { type Problem, problems } from '../../src/contract/problems.ts';
 import { withLimits } from '../helpers/faults.ts';
-import { startServer, storePath } from '../helpers/program.ts';
+import { oneThread, startServer, storePath } from '../helpers/program.ts';
 import { assertRefusal, connectRaw, type RawConnection } from '../helpers/raw.ts';
 import { reset } from '../helpers/reset.ts';
 import { storedPlants } from '../helpers/store-file.ts';
@@ -31,7 +31,7 @@ const patient = { headersMs: 3_600_000, requestMs: 3_600_000, lingerMs: 3_600_00
 const { port, opsUrl, stderr, stop } = await startServer(
   { after },
   store,
-  ['--commit-timeout', '60s', '--ops-names', 'a'],
+  [...oneThread, '--commit-timeout', '60s', '--ops-names', 'a'],
   withLimits({ http: patient }),
 );
 
