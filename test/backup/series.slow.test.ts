@@ -15,7 +15,7 @@ import { fileURLToPath } from 'node:url';
 import { nextName } from '../../src/backup/folder.ts';
 import { type Manifest, manifestText, readManifest } from '../../src/backup/manifest.ts';
 import { tryLockFile } from '../../src/store/engines.ts';
-import { backupsIn, hourMs, lose, namesIn, newStore, newWorld } from '../helpers/backups.ts';
+import { backupsIn, hourMs, lose, namesIn, newWorld } from '../helpers/backups.ts';
 import { flip, offsetOf } from '../helpers/damage.ts';
 import { withLimits } from '../helpers/faults.ts';
 import { keepCreating } from '../helpers/load.ts';
@@ -23,7 +23,7 @@ import { ask } from '../helpers/operators.ts';
 import { pause, until } from '../helpers/pause.ts';
 import { oneThread, startServer } from '../helpers/program.ts';
 import { done, doneJson, on, refused, runHere } from '../helpers/run-here.ts';
-import { addPlants, alterStore, makeStore } from '../helpers/store-file.ts';
+import { addPlants, alterStore, makeStore, newStore } from '../helpers/store-file.ts';
 
 /* The backups of stores in a folder: which are removed, and which losses they tell. */
 

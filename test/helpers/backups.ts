@@ -4,8 +4,6 @@ import type { TestContext } from 'node:test';
 import { doneJson, on } from './run-here.ts';
 import { newStore } from './store-file.ts';
 
-export { newStore };
-
 /** The files in a folder, without the lock of its backups, and notes about failed syncs. */
 export function namesIn(folder: string): string[] {
   return readdirSync(folder)

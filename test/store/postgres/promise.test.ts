@@ -15,10 +15,13 @@ import {
 } from '../../helpers/program.ts';
 import { failed, on, runHere } from '../../helpers/run-here.ts';
 
-/** Without WAL senders, it waits for no standby. */
+/** Without WAL senders, it waits for no standby. It syncs nothing soon that nobody waits for. */
 const server = await startPostgres(
   { after },
-  { max_wal_senders: '0', synchronous_standby_names: '*' },
+  {
+    ...{ max_wal_senders: '0', synchronous_standby_names: '*' },
+    ...{ wal_writer_delay: '10s', autovacuum: 'off' },
+  },
 );
 const url = await server.makeDatabase();
 const args = [...oneThread, '--log-format', 'text'];
@@ -26,6 +29,7 @@ const args = [...oneThread, '--log-format', 'text'];
 const node = await startServer({ after }, url, args);
 const { plantsUrl, stdout, stderr, logged } = node;
 
+const status = async (id: number) => (await create(plantsUrl, { id, name: 'Alder' })).status;
 const isReady = async () => (await fetch(`${node.opsUrl}readyz`)).ok;
 
 test('the service says at its start what a 200 means on its database', async () => {
@@ -63,6 +67,15 @@ for (const [id, [what, [setting, bad, good, says]]] of Object.entries(changes).e
     await tells('creates are stored again');
   });
 }
+
+test('a plant is on the disk when it is acknowledged, although the settings of the server do not wait for that', async () => {
+  assert.equal(await status(1), 200);
+  await server.set('synchronous_commit', 'off');
+  for (const id of [2, 3, 4]) assert.equal(await status(id), 200);
+  await server.kill();
+  await server.start();
+  assert.deepEqual(await server.query('SELECT count(*)::int FROM plants', url), [{ count: 6 }]);
+});
 
 test('a database that may lose what it has committed is refused, prove and doctor say so, and nothing is made in it; who accepts that is warned', async (t) => {
   await node.stop('SIGKILL');
