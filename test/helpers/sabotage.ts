@@ -6,7 +6,7 @@ import { DatabaseSync, StatementSync } from 'node:sqlite';
 import { setTimeout as delay } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { isMainThread, threadId } from 'node:worker_threads';
+import { isMainThread, threadId, workerData } from 'node:worker_threads';
 
 /*
  * Loaded into the threads of a server before its own code (node --import), to bring about what
@@ -53,6 +53,7 @@ const sabotages: Readonly<Record<string, () => void>> = {
       const index = `${dirname(process.env['SABOTAGE_WHILE'] ?? '')}/plants.db-shm`;
       if (inForce() && isStore(descriptor)) fs.rmSync(index, { force: true });
     }),
+  'thread of the store begins late': () => workerData?.files && hang(),
   'HTTP thread hangs': () => onOneHttpThread(hang),
   'HTTP thread ends': () => onOneHttpThread(() => process.exit()),
   'HTTP thread ends with the lock': () => {

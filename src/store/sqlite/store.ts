@@ -55,6 +55,9 @@ export async function openSqliteStore(
     const data = { path, lockMs, share: share(), files };
     thread = startStoreThread(data, threadSays.resolve, () => shared.failure() !== undefined);
     failIfItEndsWithLock(thread.worker);
+    // So that `close` waits until the thread has opened the store: during the last close of another
+    // connection, the store is locked.
+    thread.call('lastBeat').catch(() => undefined);
   };
   /** Fails the store if the thread ends with the lock, which no other thread would get. */
   const failIfItEndsWithLock = (other: Worker) => {

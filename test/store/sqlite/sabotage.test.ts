@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { noteFailedSyncs } from '../../../src/store/sqlite/failed-sync.ts';
 import {
   assertEndsByItself,
@@ -10,7 +12,7 @@ import {
   startSabotaged,
   statusAndCode,
 } from '../../helpers/faults.ts';
-import { until } from '../../helpers/pause.ts';
+import { pause, until } from '../../helpers/pause.ts';
 import {
   create,
   createdAtLast,
@@ -19,6 +21,7 @@ import {
   startServer,
   storePath,
   takesNoCode,
+  temporaryFolder,
 } from '../../helpers/program.ts';
 import { failed, on, runHere } from '../../helpers/run-here.ts';
 import { testWith } from '../../helpers/skips.ts';
@@ -79,6 +82,25 @@ for (const kind of ['HTTP thread ends', 'HTTP thread ends with the lock'])
     await Promise.allSettled(clients);
     await assertEndsByItself(server, /an HTTP thread has ended|a thread has ended during a/);
   });
+
+test('a service that is stopped before its thread has opened the store waits for the thread', async (t) => {
+  const folder = await temporaryFolder(t);
+  const flag = join(folder, 'sabotage');
+  writeFileSync(flag, '');
+  const variables = sabotaging('thread of the store begins late', flag);
+  const server = await startServer(t, join(folder, 'plants.db'), oneThread, variables);
+  const ended = server.stop();
+  await until(
+    () => fetch(server.opsUrl).catch(() => undefined),
+    (reply) => reply === undefined,
+  );
+  for (let looks = 0; looks < 20; looks += 1) {
+    await pause();
+    assert.equal(server.child.exitCode, null);
+  }
+  rmSync(flag);
+  assert.equal(await ended, 0);
+});
 
 test('a start that fails in a thread says so in one line', async (t) => {
   const args = ['serve', '--port', '0', ...on(await storePath(t))];
