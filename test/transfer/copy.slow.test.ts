@@ -4,6 +4,7 @@ import { readdirSync, watch } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { after, test } from 'node:test';
+import { limits } from '../../src/limits.ts';
 import { flip } from '../helpers/damage.ts';
 import { withLimits } from '../helpers/faults.ts';
 import { keepCreating } from '../helpers/load.ts';
@@ -58,7 +59,9 @@ test('a copy goes on when the database that it writes to is restarted', async (t
   const [source, database] = [await newFile(t), await emptyDatabase()];
   makeStore(fileOf(source));
   await copied(source, database);
-  // Several transactions, as `limits.store.snapshotPagePlants` has it.
+  // More transactions than run at a time: else all may end before the stop.
+  const pagePlants = 2_000 as typeof limits.store.snapshotPagePlants;
+  t.mock.property(limits.store, 'snapshotPagePlants', pagePlants);
   addPlants(fileOf(source), 20_000);
   await inDatabase(
     `CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.3); RETURN NULL; END $$;
