@@ -96,6 +96,26 @@ function assertHolds(file: string, acknowledged: readonly number[]): void {
   assert.deepEqual([damage, lost], [[], []]);
 }
 
+/**
+ * Starts a service that must create plants. Another service that has not ended yet may count on
+ * lost pages, or leave a late note of its own: then a start is tried again after its end.
+ */
+async function startAndCreate(t: TestContext, store: string, besides: ChildProcess | undefined) {
+  const after: number[] = [];
+  for (let starts = 1; ; starts += 1) {
+    const server = await startServer(t, store, oneThread).catch((error: Error) => {
+      assert.match(error.message, /the WAL lacks pages that other programs count on/);
+    });
+    const these = server ? await createUntil(server.plantsUrl, 20_000 * starts, 30) : [];
+    after.push(...these);
+    if (server && these.length === 30) return { ...server, after };
+    assert(besides !== undefined && starts < 3, `${server?.stderr()}`);
+    if (besides.exitCode === null) await once(besides, 'exit');
+    if (server && server.child.exitCode === null) await once(server.child, 'exit');
+    if (server) assert.match(server.stderr(), /a sync of the \S+ has failed in another process/);
+  }
+}
+
 /** A service on the store is started, and must keep what it and those before have acknowledged. */
 async function assertKeeps(
   t: TestContext,
@@ -104,9 +124,7 @@ async function assertKeeps(
   acknowledged: readonly number[],
   besides: ChildProcess | undefined = undefined,
 ) {
-  const { child, plantsUrl, stderr } = await startServer(t, store, oneThread);
-  const after = await createUntil(plantsUrl, 20_000, 30);
-  assert.equal(after.length, 30);
+  const { child, stderr, after } = await startAndCreate(t, store, besides);
   // Nothing writes while the disk is copied.
   for (const one of [child, besides]) one?.kill('SIGSTOP');
   assertHolds(join(disk.powerCut(), 'plants.db'), [...acknowledged, ...after]);
