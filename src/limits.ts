@@ -380,7 +380,7 @@ export const limits = {
     usualStepMs: 2 * 3_600 * second,
     /** Earlier backups that a manifest lists as held, and as lacking. */
     listedMax: 1_000,
-    /** Without a bound of their own, a manifest lists the backups that were given up. */
+    /** A manifest also lists all backups that were given up. */
     manifestBytesMax: 16 * MiB,
     /** Age of a manifest without its backup at which the manifest is removed. */
     leftoverMs: 24 * 3_600 * second,
