@@ -11,7 +11,7 @@ import { engineOf, tryLockFile } from '../../src/store/engines.ts';
 import { fileLocation } from '../../src/store/location.ts';
 import type { Log } from '../../src/telemetry/log.ts';
 import { namesIn } from '../helpers/backups.ts';
-import { ask, signIn } from '../helpers/operators.ts';
+import { ask, signIn, untilReady } from '../helpers/operators.ts';
 import { pause, until } from '../helpers/pause.ts';
 import { childrenOf, create, oneThread, startServer } from '../helpers/program.ts';
 import { done, on, runHere } from '../helpers/run-here.ts';
@@ -55,10 +55,7 @@ test('a service makes a backup that is due, and others for an operator, in a pro
     /"level":"error".*there is no folder .*"a backup has failed"/.test(text),
   );
   assert.equal((await create(server.plantsUrl, { id: 5, name: 'Birch' })).status, 200);
-  await until(
-    () => fetch(`${server.opsUrl}readyz`),
-    ({ status }) => status === 200,
-  );
+  await untilReady(server);
 
   mkdirSync(folder);
   assert.equal(await backUp(), 202);

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { until } from './pause.ts';
 import type { RunningServer } from './program.ts';
 
 export interface Answer {
@@ -17,7 +18,7 @@ export interface Asked {
 
 /** Asks the port for operators. @param request such as `GET api/plants` */
 export async function ask(
-  { opsUrl }: RunningServer,
+  { opsUrl }: Pick<RunningServer, 'opsUrl'>,
   request: string,
   { cookie = '', json, headers = {} }: Asked = {},
 ): Promise<Answer> {
@@ -31,6 +32,14 @@ export async function ask(
   const text = await reply.text();
   const body = text.startsWith('{') ? JSON.parse(text) : text;
   return { status: reply.status, body, headers: reply.headers };
+}
+
+/** On a busy machine, a test write of the service may be late. */
+export function untilReady(server: Pick<RunningServer, 'opsUrl'>): Promise<Answer> {
+  return until(
+    () => ask(server, 'GET readyz'),
+    ({ status }) => status === 200,
+  );
 }
 
 /** @returns the cookie of an operator who has signed in */

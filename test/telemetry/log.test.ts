@@ -10,7 +10,8 @@ import { type TestContext, test } from 'node:test';
 import { statusAndCode, withLimits } from '../helpers/faults.ts';
 import { freePort, listenFor } from '../helpers/free-port.ts';
 import { mounted } from '../helpers/mounts.ts';
-import { pause, until } from '../helpers/pause.ts';
+import { untilReady } from '../helpers/operators.ts';
+import { pause } from '../helpers/pause.ts';
 import {
   besideOthers,
   commandLine,
@@ -69,14 +70,6 @@ async function refuse({ port }: Pick<UnwatchedServer, 'port'>, count: number): P
   socket.end(request.replace('Host:', 'Connection: close\r\nHost:'));
   const replies = await text(socket);
   assert.equal(replies.split('HTTP/1.1 400 ').length - 1, count);
-}
-
-/** On a busy machine, a test write of the service may be late. */
-async function untilReady({ opsUrl }: Pick<UnwatchedServer, 'opsUrl'>): Promise<void> {
-  await until(
-    () => statusOf(`${opsUrl}readyz`),
-    (status) => status === 200,
-  );
 }
 
 async function assertServes(server: UnwatchedServer, id: number): Promise<void> {

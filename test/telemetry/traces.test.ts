@@ -5,7 +5,7 @@ import { version } from '../../src/program.ts';
 import type { Log } from '../../src/telemetry/log.ts';
 import { openTraces } from '../../src/telemetry/traces.ts';
 import { startCollector, valuesOf } from '../helpers/collector.ts';
-import { until } from '../helpers/pause.ts';
+import { untilReady } from '../helpers/operators.ts';
 import { create, oneThread, startServer, storePath, token } from '../helpers/program.ts';
 
 const collector = await startCollector({ after });
@@ -134,10 +134,7 @@ test('a collector that is away slows no create and no stop, and the log says so'
   assert.equal((await create(alone.plantsUrl, newPlant(), newParent().header)).status, 200);
   await alone.logged((log) => log.includes('spans could not be exported'));
   assert.equal((await create(alone.plantsUrl, newPlant(), newParent().header)).status, 200);
-  await until(
-    () => fetch(`${alone.opsUrl}readyz`),
-    ({ status }) => status === 200,
-  );
+  await untilReady(alone);
   assert.equal(await alone.stop(), 0);
 });
 

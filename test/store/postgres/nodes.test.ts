@@ -6,7 +6,7 @@ import pg from 'pg';
 import { limits } from '../../../src/limits.ts';
 import type { Readiness } from '../../../src/ops/contract.ts';
 import { assertMonitored, metricNames } from '../../helpers/monitoring.ts';
-import { type Answer, ask, signIn } from '../../helpers/operators.ts';
+import { type Answer, ask, signIn, untilReady } from '../../helpers/operators.ts';
 import { pause, until, untilInForce } from '../../helpers/pause.ts';
 import { startPostgres, untilRow } from '../../helpers/postgres.ts';
 import { makeStore } from '../../helpers/postgres-connection.ts';
@@ -76,11 +76,6 @@ const bearer = { Authorization: `Bearer ${readFileSync(file, 'utf8').trim()}` };
 const createOn = (node: RunningServer, plant: object) => create(node.plantsUrl, plant, bearer);
 const statusOn = async (node: RunningServer, id: number) =>
   (await createOn(node, { id, name: 'Oak' })).status;
-const untilReady = (node: RunningServer) =>
-  until(
-    () => ask(node, 'GET readyz'),
-    ({ status }) => status === 200,
-  );
 
 test('of two nodes that start at once on a database without tokens, one makes the first token, which both admit, and the other keeps no file', async () => {
   assert.match(near.stderr() + far.stderr(), /another node has made the first token/);
