@@ -45,7 +45,7 @@ export interface CrowdOptions {
 export class Crowd<M extends Member> {
   readonly members = new Set<M>();
   private readonly strangers = new FairShares<string, M>(Number.POSITIVE_INFINITY);
-  private readonly waitingStrangers = new FairShares<string, M>(Number.POSITIVE_INFINITY);
+  private readonly strangersToAnswer = new FairShares<string, M>(Number.POSITIVE_INFINITY);
   private readonly lingering = new Set<M>();
   private readonly heldByStrangers: FairShares<string, M>;
   private readonly heldByClients: FairShares<number, M>;
@@ -81,7 +81,7 @@ export class Crowd<M extends Member> {
     const { strangers } = this.options.counters;
     if (this.excess <= 0 || this.endStranger()) return;
     if (strangers.count() > 0) return this.options.askForRoom?.();
-    (this.waitingStrangers.oldestOfLargest() ?? this.idlest() ?? this.unfinished())?.giveWay();
+    (this.strangersToAnswer.oldestOfLargest() ?? this.idlest() ?? this.unfinished())?.giveWay();
   }
 
   /** Open connections that are too many. */
@@ -122,7 +122,7 @@ export class Crowd<M extends Member> {
   /** To be called after each change of what the member shows. */
   update(member: M): void {
     if (member.account === undefined)
-      this.placeStranger(member, member.awaitsReply ? 'served' : 'waited for');
+      this.placeStranger(member, member.awaitsReply ? 'to answer' : 'waited for');
     this.hold(member);
   }
 
@@ -142,12 +142,12 @@ export class Crowd<M extends Member> {
     }
   }
 
-  private placeStranger(member: M, state: 'served' | 'waited for' | 'gone'): void {
+  private placeStranger(member: M, state: 'to answer' | 'waited for' | 'gone'): void {
     const { strangers } = this.options.counters;
     const [before, after] = [this.strangers.has(member) ? 1 : 0, state === 'waited for' ? 1 : 0];
     if (before !== after) strangers.add(after - before, Number.POSITIVE_INFINITY);
     this.strangers.set(member, member.network, after);
-    this.waitingStrangers.set(member, member.network, state === 'served' ? 1 : 0);
+    this.strangersToAnswer.set(member, member.network, state === 'to answer' ? 1 : 0);
   }
 
   /** A stranger that sends a request goes to the end of the line. */

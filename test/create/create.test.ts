@@ -133,7 +133,7 @@ test('the reference page and all that it loads are served to everybody, by GET a
   }
 });
 
-test('a browser that asks for HTML at the root or the base path is sent to the page, and nobody else', async (t) => {
+test('a browser that asks for HTML at the root or the base path is sent to the page, and no other client is', async (t) => {
   const browser = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
   for (const [{ port }, target, method, accept, page] of [
     [sharedServer(), '/', 'GET', browser, '/docs'],

@@ -75,6 +75,7 @@ export async function connectRaw(
         throw new Error(
           `${why} while waiting for ${what}; received: ${JSON.stringify(`${received}`)}`,
         );
+      // The next turn sees the signal.
       await once(events, 'change', { signal }).catch(() => undefined);
     }
   }

@@ -220,7 +220,7 @@ test('an attempt without a reply is cut and retried, and then the outcome is unk
 });
 
 test('a plant that was never sent is known not to be stored', async () => {
-  // Nobody listens at port 2, and fetch() does not refuse it by itself as it does port 1.
+  // No program listens at port 2. fetch() sends nothing to port 1, which it takes for a wrong one.
   for (const url of ['http://plants.invalid', 'http://127.0.0.1:2']) {
     // The end comes between two attempts: what an attempt under way has sent is not known.
     const stop = new AbortController();

@@ -56,7 +56,7 @@ export async function openSqliteStore(
     thread = startStoreThread(data, threadSays.resolve, () => shared.failure() !== undefined);
     failIfItEndsWithLock(thread.worker);
     // So that `close` waits until the thread has opened the store: during the last close of another
-    // connection, the store is locked.
+    // connection, the store is locked. A thread that cannot open the store fails the store itself.
     thread.call('lastBeat').catch(() => undefined);
   };
   /** Fails the store if the thread ends with the lock, which no other thread would get. */
